@@ -1,0 +1,55 @@
+# make demo    walk a small network and print what comes out
+# make test    the tests
+# make lint    formatting, lint and types
+# make bench   speed and memory beside the peers (slow; wants a quiet machine)
+#
+# Each target makes the virtual environment it needs; a second call starts at once.
+
+PYTHON ?= python3
+VENV := .venv
+BENCH_VENV := .venv-bench
+
+# An environment whose interpreter is gone is of no use to anybody.
+broken = $(shell test -e $(1) && ! $(1)/bin/python -c "" 2>/dev/null && echo $(1))
+ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV)),)
+$(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)))
+endif
+
+.PHONY: demo test lint bench clean
+
+demo: $(VENV)/demo.stamp
+	$(VENV)/bin/python examples/demo.py
+
+test: $(VENV)/test.stamp
+	$(VENV)/bin/python -m pytest
+
+lint: $(VENV)/test.stamp
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/mypy
+
+bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp
+	$(VENV)/bin/python benchmarks/reading.py
+	$(VENV)/bin/python benchmarks/walks.py --peers $(BENCH_VENV)/bin/python
+
+$(VENV)/bin/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "efge needs Python 3.10 or newer; try make PYTHON=python3.12")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/demo.stamp: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[demo]'
+	touch $@
+
+$(VENV)/test.stamp: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	touch $@ $(VENV)/demo.stamp
+
+# The peers want older libraries than we do, so that they live in an environment of their own.
+$(BENCH_VENV)/peers.stamp: benchmarks/peers.txt
+	$(PYTHON) -m venv $(BENCH_VENV)
+	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,301 @@
+"""A worker that walks with one peer of efge, request by request, timing nothing but the walking.
+
+    python walk_peers.py PEER THREADS GRAPH.npz
+
+The driver keeps one worker per peer and thread count, so that repeats of all tools can take turns while the
+others sleep. A worker reads one JSON request a line, ``{"p", "q", "walks_per_node", "walk_length", "seed"}``
+and answers ``{"seconds", "steps"}`` or ``{"error"}``. Every peer gets its fastest way from a graph to integer
+arrays of walks: building, tables, compilation and the conversion to node names stay outside the clock. The
+seed fixes the walks of grape only; the other peers draw from the generators that numba keeps per thread.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from time import perf_counter
+from typing import Any, Protocol, TextIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+Walks = NDArray[np.integer[Any]]
+
+# grape looks at 100 random neighbors of a hub unless told otherwise; the others look at all of them.
+ALL_NEIGHBORS = 2**30
+
+# pecanpy's table has 8 bytes per pair of neighbors of a node; a worker holds one table per (p, q).
+TABLE_BYTES = 3 * 2**30
+
+
+@dataclass(frozen=True)
+class Graph:
+    """An undirected graph without weights or self loops, as sorted rows of neighbors."""
+
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        return np.diff(self.indptr)
+
+    def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The two ends of each edge, every edge once."""
+        sources = np.repeat(np.arange(self.degrees.size), self.degrees)
+        once = sources < self.indices
+        return sources[once], self.indices[once].astype(np.int64)
+
+    def starts(self, walks_per_node: int) -> NDArray[np.int64]:
+        """The first nodes of all walks; isolated nodes start none, so no walk ends early."""
+        return np.tile(np.flatnonzero(self.degrees), walks_per_node)
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which walks to make; a walk of ``walk_length`` nodes has one transition less."""
+
+    p: float
+    q: float
+    walks_per_node: int
+    walk_length: int
+    seed: int
+
+    @classmethod
+    def from_json(cls, line: str) -> Request:
+        fields = json.loads(line)
+        # A p of 1 in place of 1.0 would be compiled anew, within the clock.
+        return cls(**fields | {"p": float(fields["p"]), "q": float(fields["q"])})
+
+    @property
+    def first_order(self) -> bool:
+        return self.p == self.q == 1
+
+
+class Peer(Protocol):
+    """A library that walks."""
+
+    package: str  # the distribution that holds the code
+
+    def plan(self, request: Request) -> Callable[[], Walks]:
+        """Do all that is not walking; calling the result walks, one walk per row."""
+
+
+class Grape:
+    """grape's ``complete_walks``, whose rows are walks of ``walk_length`` nodes."""
+
+    package = "ensmallen"
+
+    def __init__(self, graph: Graph, threads: int) -> None:
+        import ensmallen
+        import pandas as pd
+
+        names = np.arange(graph.degrees.size).astype(str).astype(object)
+        sources, targets = graph.edges()
+        self.graph = ensmallen.Graph.from_pd(
+            edges_df=pd.DataFrame({"subject": names[sources], "object": names[targets]}, dtype=object),
+            nodes_df=pd.DataFrame({"name": names}, dtype=object),
+            directed=False,
+        )
+        self.graph.enable(vector_sources=True, vector_reciprocal_sqrt_degrees=False)
+
+    def plan(self, request: Request) -> Callable[[], Walks]:
+        return lambda: self.graph.complete_walks(
+            walk_length=request.walk_length,
+            iterations=request.walks_per_node,
+            return_weight=1 / request.p,
+            explore_weight=1 / request.q,
+            max_neighbours=ALL_NEIGHBORS,
+            random_state=request.seed,
+        )
+
+
+class Csrgraph:
+    """The compiled loops behind csrgraph's ``random_walks``, which normalizes the graph at every call."""
+
+    package = "csrgraph"
+
+    def __init__(self, graph: Graph, threads: int) -> None:
+        from csrgraph import csrgraph
+        from scipy.sparse import csr_matrix
+
+        nodes = graph.degrees.size
+        ones = np.ones(graph.indices.size, dtype=np.float32)
+        matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(nodes, nodes))
+        # Left to its default, csrgraph overrules NUMBA_NUM_THREADS.
+        normalized = csrgraph(matrix, threads=threads).normalize()
+        self.arrays = normalized.weights, normalized.src, normalized.dst
+        self.graph = graph
+
+    def plan(self, request: Request) -> Callable[[], Walks]:
+        from csrgraph.random_walks import _node2vec_walks, _random_walk
+
+        task = *self.arrays, self.graph.starts(request.walks_per_node), request.walk_length
+        if request.first_order:
+            return lambda: _random_walk(*task)
+        # Whatever its docstring says, csrgraph weighs the way back and the common neighbors, and leaves the
+        # far nodes at 1: hence node2vec's weights (1/p, 1, 1/q), all times q.
+        return lambda: _node2vec_walks(*task, request.q / request.p, request.q)
+
+
+class Fastnode2vec:
+    """fastnode2vec's compiled walk, called from a compiled loop; its own loop is Python's, one walk per call.
+
+    The package numbers the nodes in the order of its edges, and walks in as many threads as it trains.
+    """
+
+    package = "fastnode2vec"
+
+    def __init__(self, graph: Graph, threads: int) -> None:
+        import fastnode2vec
+
+        sources, targets = graph.edges()
+        edges = zip(sources.tolist(), targets.tolist(), strict=True)
+        self.graph = fastnode2vec.Graph(edges, directed=False, weighted=False, verbose=False)
+        self.walk_all = compiled_fastnode2vec_loop()
+
+    def plan(self, request: Request) -> Callable[[], Walks]:
+        starts = np.tile(np.arange(len(self.graph.node_names)), request.walks_per_node)
+        arrays = self.graph.indptr, self.graph.indices
+        return lambda: self.walk_all(*arrays, starts, request.walk_length, request.p, request.q)
+
+
+def compiled_fastnode2vec_loop() -> Callable[..., Walks]:
+    """Compiled on demand, since numba must not be imported before the number of threads is set."""
+    import numba
+    from fastnode2vec.graph import _random_walk
+
+    @numba.njit(parallel=True, nogil=True)
+    def walk_all(indptr, indices, starts, walk_length, p, q):  # type: ignore[no-untyped-def]
+        walks = np.empty((starts.size, walk_length), dtype=indices.dtype)
+        for row in numba.prange(starts.size):
+            walks[row] = _random_walk(indptr, indices, walk_length, p, q, starts[row])
+        return walks
+
+    return walk_all
+
+
+class Pecanpy:
+    """The compiled loop of pecanpy's ``simulate_walks``, in the fastest mode that fits in memory."""
+
+    package = "pecanpy"
+
+    def __init__(self, graph: Graph, threads: int) -> None:
+        self.graph = graph
+        self.modes: dict[tuple[float, float], Any] = {}
+
+    def plan(self, request: Request) -> Callable[[], Walks]:
+        from numba_progress import ProgressBar
+
+        mode, has_neighbors, step = self._mode(request)
+        starts = self.graph.starts(request.walks_per_node).astype(np.uint32)
+        transitions = request.walk_length - 1
+
+        def walk() -> Walks:
+            with ProgressBar(total=starts.size, disable=True) as progress:
+                rows = mode._random_walks(starts.size, transitions, request.seed, starts, has_neighbors, step, progress)
+            # The last column holds the number of nodes of the walk.
+            return rows[:, :-1]  # type: ignore[no-any-return]
+
+        return walk
+
+    def _mode(self, request: Request) -> Any:
+        """The mode for these p and q, with its step functions: new functions would be compiled anew."""
+        key = request.p, request.q
+        if key not in self.modes:
+            mode = self._mode_class(request)(p=request.p, q=request.q)
+            mode.indptr = self.graph.indptr.astype(np.uint32)
+            mode.indices = self.graph.indices.astype(np.uint32)
+            mode.data = np.ones(self.graph.indices.size, dtype=np.float32)
+            mode.preprocess_transition_probs()
+            self.modes[key] = mode, mode.get_has_nbrs(), mode.get_move_forward()
+        return self.modes[key]
+
+    def _mode_class(self, request: Request) -> Any:
+        from pecanpy import pecanpy
+
+        if request.first_order:
+            return pecanpy.FirstOrderUnweighted
+        table_bytes = 8 * int((self.graph.degrees**2).sum())
+        return pecanpy.PreComp if table_bytes <= TABLE_BYTES else pecanpy.SparseOTF
+
+
+PEERS: dict[str, Callable[[Graph, int], Peer]] = {
+    "grape": Grape,
+    "csrgraph": Csrgraph,
+    "fastnode2vec": Fastnode2vec,
+    "pecanpy": Pecanpy,
+}
+
+
+def limit_threads(threads: int) -> None:
+    """Must come before the import of the peers, which read these once."""
+    for name in ("RAYON", "NUMBA", "OMP", "OPENBLAS", "MKL"):
+        os.environ[f"{name}_NUM_THREADS"] = str(threads)
+
+
+def private_stdout() -> TextIO:
+    """A way to the driver that is ours alone: what libraries print goes to standard error from here on."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    return answers
+
+
+def load(path: str) -> Graph:
+    with np.load(path) as arrays:
+        return Graph(arrays["indptr"], arrays["indices"])
+
+
+class Worker:
+    """Answers requests with one peer."""
+
+    def __init__(self, peer: Peer) -> None:
+        self.peer = peer
+        self.warm: set[tuple[float, float]] = set()
+
+    def answer(self, line: str) -> dict[str, Any]:
+        try:
+            return self._walk(Request.from_json(line))
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a panic of grape's Rust is no Exception
+            message = " ".join(str(error).split())
+            return {"error": f"{type(error).__name__}: {message}"}
+
+    def _walk(self, request: Request) -> dict[str, Any]:
+        self._warm_up(request)
+        walk = self.peer.plan(request)
+        start = perf_counter()
+        walks = walk()
+        seconds = perf_counter() - start
+        rows, nodes = walks.shape
+        return {"seconds": seconds, "steps": rows * (nodes - 1)}
+
+    def _warm_up(self, request: Request) -> None:
+        """Walks one step from everywhere, so that no peer compiles within the clock."""
+        if (request.p, request.q) not in self.warm:
+            self.peer.plan(replace(request, walks_per_node=1, walk_length=2))()
+            self.warm.add((request.p, request.q))
+
+
+def main() -> None:
+    if len(sys.argv) != 4 or sys.argv[1] not in PEERS:
+        raise SystemExit(f"usage: walk_peers.py {{{','.join(PEERS)}}} THREADS GRAPH.npz")
+    name, threads, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+    answers = private_stdout()
+    limit_threads(threads)
+    peer = PEERS[name](load(path), threads)
+    print(json.dumps({"ready": True, "version": version(peer.package)}), file=answers, flush=True)
+    worker = Worker(peer)
+    for line in sys.stdin:
+        print(json.dumps(worker.answer(line)), file=answers, flush=True)
+
+
+if __name__ == "__main__":
+    # The driver may hang up while we answer.
+    with contextlib.suppress(BrokenPipeError):
+        main()

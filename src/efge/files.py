@@ -1,0 +1,122 @@
+"""Files opened for reading, unpacked on the way; and files written whole or not at all."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import gzip
+import io
+import lzma
+import os
+import re
+import sys
+import tempfile
+import zlib
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from efge.graph import GraphError
+
+# What packed files begin with, by the suffix they go by.
+PACKED = {
+    ".gz": re.compile(rb"\x1f\x8b"),
+    ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
+    ".xz": re.compile(rb"\xfd7zXZ\x00"),
+    ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
+}
+READING_ERRORS = (EOFError, zlib.error, lzma.LZMAError, OSError)
+
+
+def label_of(path: str | os.PathLike[str]) -> str:
+    """What messages call a path."""
+    return "standard input" if path == "-" else os.fspath(path)
+
+
+@contextmanager
+def opened(path: str | os.PathLike[str], encoding: str = "utf-8") -> Iterator[BinaryIO]:
+    """The file's unpacked bytes, text in UTF-8; "-" is standard input. Trouble on the way is a GraphError."""
+    label = label_of(path)
+    try:
+        with ExitStack() as stack:
+            raw = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
+            yield _recoded(_unpacked(cast(io.BufferedReader, raw), label), encoding)
+    except FileNotFoundError:
+        raise GraphError(f"{label}: no such file") from None
+    except IsADirectoryError:
+        raise GraphError(f"{label}: a directory is not a file that can be read") from None
+    except PermissionError:
+        raise GraphError(f"{label}: no permission to read the file") from None
+    except UnicodeDecodeError as error:
+        raise GraphError(f"{label}: the text is not in {encoding}: {error.reason} at byte {error.start}") from None
+    except READING_ERRORS as error:
+        raise GraphError(f"{label}: the file is damaged or cut short: {error}") from None
+
+
+def _unpacked(raw: io.BufferedReader, label: str) -> BinaryIO:
+    begin = raw.peek(10)
+    packed_as = next((suffix for suffix, magic in PACKED.items() if magic.match(begin)), None)
+    named = Path(label).suffix.lower()
+    if begin and named in PACKED and packed_as != named:
+        raise GraphError(f"{label}: a file named {named} is packed that way; this one is not")
+    if packed_as == ".gz":
+        return cast(BinaryIO, gzip.GzipFile(fileobj=raw))
+    if packed_as == ".bz2":
+        return cast(BinaryIO, bz2.BZ2File(raw))
+    if packed_as == ".xz":
+        return cast(BinaryIO, lzma.LZMAFile(raw))
+    if packed_as == ".zst":
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(raw, "r"), "zstd"))
+    return raw
+
+
+def _recoded(stream: BinaryIO, encoding: str) -> BinaryIO:
+    try:
+        codec = codecs.lookup(encoding).name
+    except LookupError:
+        raise GraphError(f"no encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from None
+    return stream if codec in ("utf-8", "ascii") else io.BytesIO(stream.read().decode(encoding).encode())
+
+
+@contextmanager
+def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """A stream whose bytes become the file when all is written, packed if its suffix says so.
+
+    Until then they are in a file beside it, which goes away if anything fails; what was there before stays.
+    """
+    path = Path(path)
+    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    try:
+        with os.fdopen(descriptor, "wb") as raw:
+            with _packing(raw, path.suffix.lower()) as stream:
+                yield stream
+            raw.flush()
+            os.fsync(raw.fileno())
+        # What open() would have given a new file.
+        umask = os.umask(0)
+        os.umask(umask)
+        Path(name).chmod(0o666 & ~umask)
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+
+
+def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
+    packed: Any = nullcontext(raw)
+    if suffix == ".gz":
+        # Without a time or a name inside, the same content gives the same bytes.
+        packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+    elif suffix == ".bz2":
+        packed = bz2.BZ2File(raw, "wb")
+    elif suffix == ".xz":
+        packed = lzma.LZMAFile(raw, "wb")
+    elif suffix == ".zst":
+        import pyarrow as pa
+
+        # Arrow would close the file underneath with its own.
+        packed = pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd")
+    return cast("AbstractContextManager[BinaryIO]", packed)

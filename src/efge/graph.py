@@ -1,0 +1,386 @@
+"""A graph: sorted CSR arrays and the nodes' own names, in the order of the input; and how edges become one.
+
+An undirected edge stands in the rows of both its ends, a self loop once. Rows hold each neighbor once: duplicate edges
+merge, and their weights add up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Hashable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.kernels import csr as kernel
+from efge.names import NameIndex, Names, name_array
+from efge.threads import available_threads
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+Offsets = npt.NDArray[np.int64]
+Nodes = npt.NDArray[np.signedinteger[Any]]
+Weights = npt.NDArray[np.float64]
+
+# Each share of the edges needs cursors of its own, a number a node; more shares than this cost more than they save.
+_MOST_SHARES = 4
+
+
+class GraphError(ValueError):
+    """Input that is not a graph, or not the graph it says it is; the message names the place and the rule."""
+
+
+class Graph:
+    """An immutable graph in compressed sparse rows, with the nodes' own names.
+
+    Most graphs come from :func:`efge.as_graph` or :func:`efge.read_graph`; the constructor takes ready arrays.
+
+    Parameters
+    ----------
+    indptr : array of n + 1 integers
+        Row i is ``indices[indptr[i]:indptr[i + 1]]``.
+    indices : array of integers
+        The neighbors' rows, strictly ascending within each row.
+    weights : array of floats, optional
+        A finite positive number for each entry of `indices`; None for an unweighted graph.
+    names : n names, optional
+        Distinct hashable names; 0 to n - 1 if not given.
+    directed : bool
+        An undirected graph holds every edge in both rows, with one weight.
+
+    Examples
+    --------
+    >>> graph = Graph([0, 1, 3, 4], [1, 0, 2, 1], names=["a", "b", "c"])
+    >>> graph
+    Graph(3 nodes, 2 edges, undirected, unweighted, 0 isolated)
+    >>> graph.neighbors("b")
+    ['a', 'c']
+    """
+
+    indptr: Offsets
+    indices: Nodes
+    weights: Weights | None
+    names: Names
+    directed: bool
+
+    def __init__(
+        self,
+        indptr: npt.ArrayLike,
+        indices: npt.ArrayLike,
+        weights: npt.ArrayLike | None = None,
+        names: Iterable[Hashable] | None = None,
+        directed: bool = False,
+    ) -> None:
+        starts = np.array(indptr, np.int64)
+        n = max(starts.size - 1, 0)
+        state = {
+            "indptr": starts,
+            "indices": np.array(indices, _node_type(n)),
+            "weights": None if weights is None else np.array(weights, np.float64),
+            "names": name_array(range(n) if names is None else names),
+            "directed": bool(directed),
+        }
+        self.__setstate__(state)
+        self._check()
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a graph does not change; build another to have other {name}")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        for field in (self.indptr, self.indices, self.weights, self.names):
+            if field is not None:
+                field.flags.writeable = False
+
+    @classmethod
+    def _of_valid(cls, indptr: Offsets, indices: Nodes, weights: Weights | None, names: Names, directed: bool) -> Graph:
+        """A graph from arrays that are known to be right."""
+        graph = object.__new__(cls)
+        graph.__setstate__(
+            {"indptr": indptr, "indices": indices, "weights": weights, "names": names, "directed": directed}
+        )
+        return graph
+
+    def _check(self) -> None:
+        n, indptr, indices = self.n_nodes, self.indptr, self.indices
+        if self.indptr.ndim != 1 or not len(indptr) or indptr[0] != 0 or indptr[-1] != len(indices):
+            raise GraphError(f"indptr goes from 0 to the number of entries, {len(indices)}; got {indptr}")
+        if (np.diff(indptr) < 0).any():
+            raise GraphError("indptr never descends")
+        if len(indices) and not (indices.min() >= 0 and indices.max() < n):
+            raise GraphError(f"indices are rows, 0 to {n - 1}; got {indices.min()} to {indices.max()}")
+        rows = np.repeat(np.arange(n), np.diff(indptr))
+        if ((np.diff(indices) <= 0) & (np.diff(rows) == 0)).any():
+            raise GraphError("indices ascend strictly within a row; as_graph sorts and merges edges")
+        if len(self.names) != n:
+            raise GraphError(f"a graph of {n} nodes has {n} names; got {len(self.names)}")
+        if len(set(self.names.tolist())) != n:
+            raise GraphError("node names are distinct")
+        if self.weights is not None:
+            if self.weights.shape != indices.shape:
+                raise GraphError(f"there is a weight for each of {len(indices)} entries; got {len(self.weights)}")
+            check_weights(self.weights)
+        if not self.directed:
+            matrix = self.to_scipy()
+            if (matrix != matrix.T).nnz:
+                raise GraphError("an undirected graph has every edge in both rows; pass directed=True, or use as_graph")
+
+    @property
+    def n_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def n_edges(self) -> int:
+        """Number of edges; an undirected edge counts once."""
+        entries = len(self.indices)
+        return entries if self.directed else (entries + self.n_self_loops) // 2
+
+    @cached_property
+    def n_self_loops(self) -> int:
+        """Number of edges from a node to itself."""
+        rows = np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
+        return int((rows == self.indices).sum())
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether edges have weights."""
+        return self.weights is not None
+
+    @cached_property
+    def degrees(self) -> Offsets:
+        """Entries in each row: neighbors, or out-neighbors where the graph is directed."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def n_isolated(self) -> int:
+        """Number of nodes without any edge, in or out."""
+        lonely = self.degrees == 0
+        if self.directed:
+            lonely[self.indices] = False
+        return int(lonely.sum())
+
+    @cached_property
+    def components(self) -> npt.NDArray[np.int32]:
+        """The number of each node's component; directions of edges do not matter.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 2, 2], [1, 0]).components.tolist()
+        [0, 0, 1]
+        """
+        from scipy.sparse.csgraph import connected_components
+
+        _, labels = connected_components(self.to_scipy(), directed=self.directed, connection="weak")
+        numbers: npt.NDArray[np.int32] = labels.astype(np.int32)
+        numbers.flags.writeable = False
+        return numbers
+
+    @property
+    def n_components(self) -> int:
+        """Number of connected components."""
+        return int(self.components.max(initial=-1)) + 1
+
+    def __len__(self) -> int:
+        return self.n_nodes
+
+    def __contains__(self, name: Hashable) -> bool:
+        return bool(self._index.rows([name])[0] >= 0)
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return iter(self.names.tolist())
+
+    def __repr__(self) -> str:
+        parts = [
+            f"{self.n_nodes:,} nodes",
+            f"{self.n_edges:,} edges",
+            "directed" if self.directed else "undirected",
+            "weighted" if self.is_weighted else "unweighted",
+            f"{self.n_isolated:,} isolated",
+        ]
+        if "components" in self.__dict__:
+            parts.append(f"{self.n_components:,} components")
+        return f"Graph({', '.join(parts)})"
+
+    @cached_property
+    def _index(self) -> NameIndex:
+        return NameIndex(self.names)
+
+    def rows(self, names: Iterable[Hashable]) -> Offsets:
+        """The rows of the given names.
+
+        Examples
+        --------
+        >>> Graph([0, 0, 0], [], names=["a", "b"]).rows(["b"]).tolist()
+        [1]
+        """
+        names = list(names)
+        rows = self._index.rows(names)
+        if (rows < 0).any():
+            raise GraphError(f"no node named {names[int(np.argmax(rows < 0))]!r} in {self!r}")
+        return rows
+
+    def neighbors(self, name: Hashable) -> list[Hashable]:
+        """Names of the node's neighbors (out-neighbors where the graph is directed), in the order of the input.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 2], [1, 0], names=["a", "b"]).neighbors("a")
+        ['b']
+        """
+        row = int(self.rows([name])[0])
+        found: list[Hashable] = self.names[self.indices[self.indptr[row] : self.indptr[row + 1]]].tolist()
+        return found
+
+    def subgraph(self, names: Iterable[Hashable]) -> Graph:
+        """The graph of the given nodes and all edges among them; nodes keep their order.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 3, 4], [1, 0, 2, 1], names=["a", "b", "c"]).subgraph(["c", "b"])
+        Graph(2 nodes, 1 edges, undirected, unweighted, 0 isolated)
+        """
+        return self._induced(np.unique(self.rows(names)))
+
+    def largest_component(self) -> Graph:
+        """The graph of the largest connected component; of equals, the one whose node comes first.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 2, 2], [1, 0], names=["a", "b", "c"]).largest_component().names.tolist()
+        ['a', 'b']
+        """
+        if not self.n_nodes:
+            return self
+        return self._induced(np.flatnonzero(self.components == np.bincount(self.components).argmax()))
+
+    def _induced(self, rows: Offsets) -> Graph:
+        renumbered = np.full(self.n_nodes, -1, np.int64)
+        renumbered[rows] = np.arange(len(rows))
+        capacity = int(self.degrees[rows].sum())
+        indptr = np.zeros(len(rows) + 1, np.int64)
+        indices = np.empty(capacity, _node_type(len(rows)))
+        weights = np.empty(capacity if self.weights is not None else 0)
+        old_weights = weights if self.weights is None else self.weights
+        used = kernel.induced_rows(self.indptr, self.indices, old_weights, rows, renumbered, indptr, indices, weights)
+        kept_weights = None if self.weights is None else weights[:used].copy()
+        return Graph._of_valid(indptr, indices[:used].copy(), kept_weights, name_array(self.names[rows]), self.directed)
+
+    def to_scipy(self) -> csr_array:
+        """The adjacency matrix, with weights or ones.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 2], [1, 0]).to_scipy().toarray()
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        from scipy.sparse import csr_array
+
+        values = np.ones(len(self.indices)) if self.weights is None else self.weights
+        return csr_array((values, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
+
+    def fingerprint(self) -> str:
+        """A hash of structure, weights and names that is the same on every platform.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 2], [1, 0]).fingerprint()[:8]
+        'cb38d7f7'
+        """
+        digest = hashlib.sha256(b"efge graph 1\0directed\0" if self.directed else b"efge graph 1\0undirected\0")
+        for array, code in ((self.indptr, "<i8"), (self.indices, "<i8"), (self.weights, "<f8")):
+            if array is None:
+                digest.update(b"unweighted\0")
+                continue
+            digest.update(f"{len(array)}\0".encode())
+            for begin in range(0, len(array), 1 << 20):
+                digest.update(array[begin : begin + (1 << 20)].astype(code).tobytes())
+        if self.names.dtype != object:
+            digest.update(b"integers\0" + self.names.astype("<i8").tobytes())
+            return digest.hexdigest()
+        for name in self.names.tolist():
+            digest.update(f"{type(name).__name__}\0{name!r}\0".encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+
+def _node_type(n: int) -> type[np.signedinteger[Any]]:
+    return np.int32 if n < 2**31 else np.int64
+
+
+def check_weights(weights: Weights, place: str = "entry {}") -> None:
+    """Refuse a weight that is not finite and positive; `place` tells where, by its number."""
+    wrong = ~(np.isfinite(weights) & (weights > 0))
+    if wrong.any():
+        first = int(np.argmax(wrong))
+        raise GraphError(f"{place.format(first)}: a weight is finite and positive; got {weights[first]}")
+
+
+def graph_from_edges(
+    ends: npt.NDArray[np.int32],
+    weights: Weights | None,
+    names: Names,
+    *,
+    directed: bool,
+    drop_self_loops: bool = False,
+) -> Graph:
+    """Build a graph from an (m, 2) array of rows; an undirected edge is given once, or merges with its other copies."""
+    if drop_self_loops:
+        proper = ends[:, 0] != ends[:, 1]
+        ends = ends[proper]
+        weights = None if weights is None else weights[proper]
+    indptr, indices, sums = _sorted_rows(ends, np.empty(0) if weights is None else weights, len(names), not directed)
+    kept = kernel.merge_duplicates(indptr, indices, sums)
+    if kept < len(indices):
+        indices, sums = indices[:kept].copy(), sums[:kept].copy()
+    if not np.isfinite(sums).all():
+        raise GraphError("the weights of an edge's duplicates add up to infinity; scale the weights down")
+    return Graph._of_valid(indptr, indices, None if weights is None else sums, names, directed)
+
+
+def _sorted_rows(
+    ends: npt.NDArray[np.int32], weights: Weights, n: int, both_ways: bool
+) -> tuple[Offsets, Nodes, Weights]:
+    """Rows with sorted columns, duplicates still in them: the entries are sorted by column, then by row."""
+    shares = max(1, min(_MOST_SHARES, available_threads(), len(ends) // 100_000))
+    with ThreadPoolExecutor(shares) as pool:
+        cuts = np.linspace(0, len(ends), shares + 1).astype(np.int64)
+        jobs = [(int(cuts[i]), int(cuts[i + 1]), i) for i in range(shares)]
+
+        counts = np.zeros((shares, n), np.int64)
+        _wait(pool.submit(kernel.count_columns, ends, a, b, both_ways, counts[i]) for a, b, i in jobs)
+        starts, cursors = _cursors(counts)
+        rows, row_weights = np.empty(starts[-1], _node_type(n)), np.empty(starts[-1] if len(weights) else 0)
+        _wait(
+            pool.submit(kernel.sort_by_column, ends, weights, a, b, both_ways, cursors[i], rows, row_weights)
+            for a, b, i in jobs
+        )
+
+        cuts = np.searchsorted(starts, np.linspace(0, len(rows), shares + 1)[:-1])
+        jobs = [(int(low), int(high), i) for i, (low, high) in enumerate(pairwise([*cuts, n]))]
+        counts[:] = 0
+        _wait(pool.submit(kernel.count_rows, rows, starts[a], starts[b], counts[i]) for a, b, i in jobs)
+        indptr, cursors = _cursors(counts)
+        indices, sorted_weights = np.empty_like(rows), np.empty_like(row_weights)
+        _wait(
+            pool.submit(kernel.sort_by_row, starts, rows, row_weights, a, b, cursors[i], indices, sorted_weights)
+            for a, b, i in jobs
+        )
+    return indptr, indices, sorted_weights
+
+
+def _wait(jobs: Iterable[Future[None]]) -> None:
+    for job in list(jobs):
+        job.result()
+
+
+def _cursors(counts: Offsets) -> tuple[Offsets, Offsets]:
+    """Where each row begins, and where each share begins within it."""
+    starts = np.zeros(counts.shape[1] + 1, np.int64)
+    np.cumsum(counts.sum(axis=0), out=starts[1:])
+    return starts, np.cumsum(counts, axis=0) - counts + starts[:-1]

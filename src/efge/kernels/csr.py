@@ -1,0 +1,97 @@
+"""Edges -> CSR by two stable counting sorts, first by column, then by row: rows come out sorted, duplicates adjacent.
+
+The sorts are stable, so weights of duplicate edges are added in the order of the input, in both directions alike. Each
+kernel handles a share of the edges or columns, from `low` to `high`, with cursors of its own, so that shares can run
+side by side without changing the outcome.
+"""
+
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def count_columns(ends, low, high, both_ways, counts):
+    """Add to `counts` how many entries each column gets from the edges low .. high - 1."""
+    for edge in range(low, high):
+        source, target = ends[edge, 0], ends[edge, 1]
+        counts[target] += 1
+        if both_ways and source != target:
+            counts[source] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weights):
+    """Put the row of every entry at its column's cursor, and its weight, if there are any."""
+    weighted = weights.shape[0] > 0
+    for edge in range(low, high):
+        source, target = ends[edge, 0], ends[edge, 1]
+        place = cursors[target]
+        cursors[target] = place + 1
+        rows[place] = source
+        if weighted:
+            row_weights[place] = weights[edge]
+        if both_ways and source != target:
+            place = cursors[source]
+            cursors[source] = place + 1
+            rows[place] = target
+            if weighted:
+                row_weights[place] = weights[edge]
+
+
+@njit(cache=True, nogil=True)
+def count_rows(rows, low, high, counts):
+    """Add to `counts` how many of the entries low .. high - 1 each row has."""
+    for place in range(low, high):
+        counts[rows[place]] += 1
+
+
+@njit(cache=True, nogil=True)
+def sort_by_row(column_starts, rows, row_weights, low, high, cursors, indices, weights):
+    """Put the column of every entry of the columns low .. high - 1 at its row's cursor, and its weight."""
+    weighted = weights.shape[0] > 0
+    for column in range(low, high):
+        for place in range(column_starts[column], column_starts[column + 1]):
+            row = rows[place]
+            target = cursors[row]
+            cursors[row] = target + 1
+            indices[target] = column
+            if weighted:
+                weights[target] = row_weights[place]
+
+
+@njit(cache=True, nogil=True)
+def merge_duplicates(indptr, indices, weights):
+    """Merge equal neighbors within each row, adding their weights, and close the gaps; the entries left."""
+    weighted = weights.shape[0] > 0
+    kept = 0
+    begin = indptr[0]
+    for row in range(indptr.shape[0] - 1):
+        end = indptr[row + 1]
+        first = kept
+        for place in range(begin, end):
+            if kept > first and indices[kept - 1] == indices[place]:
+                if weighted:
+                    weights[kept - 1] += weights[place]
+            else:
+                indices[kept] = indices[place]
+                if weighted:
+                    weights[kept] = weights[place]
+                kept += 1
+        begin = end
+        indptr[row + 1] = kept
+    return kept
+
+
+@njit(cache=True, nogil=True)
+def induced_rows(indptr, indices, weights, kept, renumbered, new_indptr, new_indices, new_weights):
+    """Copy the rows `kept`, leaving out neighbors whose new number is -1; new numbers keep the order."""
+    place = 0
+    for row in range(kept.shape[0]):
+        for old in range(indptr[kept[row]], indptr[kept[row] + 1]):
+            column = renumbered[indices[old]]
+            if column >= 0:
+                new_indices[place] = column
+                if weights.shape[0] > 0:
+                    new_weights[place] = weights[old]
+                place += 1
+        new_indptr[row + 1] = place
+    return place

@@ -1,0 +1,40 @@
+"""Two machine instructions that Numba does not offer: the high half of a product, and a prefetch."""
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+_BYTE_POINTER = ir.IntType(8).as_pointer()
+_INT32 = ir.IntType(32)
+_READ, _KEEP_IN_ALL_LEVELS, _DATA = (ir.Constant(_INT32, value) for value in (0, 3, 1))
+
+
+@intrinsic
+def high_product(typing_context, a, b):
+    """Upper 64 bits of the 128-bit product of two uint64: scales a random a to 0 .. b - 1 without division."""
+
+    def generate(context, builder, signature, args):
+        wide = ir.IntType(128)
+        product = builder.mul(builder.zext(args[0], wide), builder.zext(args[1], wide))
+        return builder.trunc(builder.lshr(product, ir.Constant(wide, 64)), ir.IntType(64))
+
+    return types.uint64(types.uint64, types.uint64), generate
+
+
+@intrinsic
+def prefetch(typing_context, array, position):
+    """Ask for the cache line of array[position] without waiting for it; array is flat and contiguous.
+
+    A position outside the array is harmless: nothing is read.
+    """
+
+    def generate(context, builder, signature, args):
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        address = builder.bitcast(builder.gep(data, [args[1]]), _BYTE_POINTER)
+        function_type = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _INT32, _INT32, _INT32])
+        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
+        builder.call(function, [address, _READ, _KEEP_IN_ALL_LEVELS, _DATA])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate

@@ -1,0 +1,411 @@
+"""Random walks: many walkers advance together, so that their cache misses overlap.
+
+Each walk draws from a SplitMix64 stream of its own, started from a key and the walk's number; which walkers happen to
+advance together therefore never changes a walk. A step goes in phases over the walkers abreast: each phase computes an
+address from what the phase before has fetched and asks for its cache line, so that the next phase finds it there.
+
+Indices are unsigned throughout: for a signed one Numba tests whether it counts from the end, which halves the speed.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from efge.kernels.intrinsics import high_product, prefetch
+
+ABREAST = 64
+# After so many rejections in a row a second-order step is drawn from its exact distribution, whatever p and q are.
+PATIENCE = 48
+
+U = np.uint64
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_NONE, _ONE = np.uint64(0), np.uint64(1)
+
+
+@njit(inline="always")
+def _mix(z):
+    """SplitMix64's finisher: 64 well-mixed bits from a counter."""
+    z = (z ^ (z >> U(30))) * U(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> U(27))) * U(0x94D049BB133111EB)
+    return z ^ (z >> U(31))
+
+
+@njit(inline="always")
+def _stream(key, number):
+    """Where the stream of a walk begins."""
+    return _mix(key + number * _GOLDEN)
+
+
+@njit(inline="always")
+def _unit(bits):
+    """A float64 in [0, 1) from the upper 53 bits."""
+    return np.float64(np.int64(bits >> U(11))) * 2.0**-53
+
+
+@njit
+def _draw(state, bits, running):
+    """The next 64 bits for each walker; a loop of its own, because then the draws overlap."""
+    for i in range(running):
+        state[i] += _GOLDEN
+        bits[i] = _mix(state[i])
+
+
+@njit(cache=True, nogil=True)
+def shuffle(key, order):
+    """Fill `order` with a random permutation of 0 .. n - 1 (Fisher-Yates, inside out)."""
+    state = _stream(key, _NONE)
+    for i in range(U(order.shape[0])):
+        state += _GOLDEN
+        j = high_product(_mix(state), i + _ONE)
+        order[i] = order[j]
+        order[j] = i
+
+
+@njit(cache=True, nogil=True)
+def alias_tables(indptr, weights, keep, other):
+    """Vose's alias tables, a row each: slot s is kept if 32 random bits are below keep[s], else it means other[s].
+
+    `other` counts from the start of the row.
+    """
+    longest = 0
+    for node in range(indptr.shape[0] - 1):
+        longest = max(longest, np.int64(indptr[node + 1]) - np.int64(indptr[node]))
+    share = np.empty(longest, np.float64)
+    small = np.empty(longest, np.int64)
+    large = np.empty(longest, np.int64)
+    for node in range(indptr.shape[0] - 1):
+        row = np.int64(indptr[node])
+        degree = np.int64(indptr[node + 1]) - row
+        # Dividing by the heaviest first keeps the sum finite.
+        heaviest = 0.0
+        for i in range(degree):
+            heaviest = max(heaviest, weights[row + i])
+        total = 0.0
+        for i in range(degree):
+            total += weights[row + i] / heaviest
+        smalls = 0
+        larges = 0
+        for i in range(degree):
+            share[i] = weights[row + i] / heaviest * degree / total
+            other[row + i] = i
+            keep[row + i] = np.uint32(0xFFFFFFFF)
+            if share[i] < 1.0:
+                small[smalls] = i
+                smalls += 1
+            else:
+                large[larges] = i
+                larges += 1
+        while smalls > 0 and larges > 0:
+            smalls -= 1
+            i = small[smalls]
+            j = large[larges - 1]
+            keep[row + i] = np.uint32(min(share[i] * 4294967296.0, 4294967295.0))
+            other[row + i] = j
+            share[j] -= 1.0 - share[i]
+            if share[j] < 1.0:
+                larges -= 1
+                small[smalls] = j
+                smalls += 1
+
+
+class Steps(NamedTuple):
+    """What a step needs to know of the graph; where steps ignore weights, all but the first two arrays are empty.
+
+    `indices` has one entry more than the graph, so that looking past the last row at a dead end is harmless.
+    """
+
+    indptr: np.ndarray
+    indices: np.ndarray
+    weights: np.ndarray
+    strength: np.ndarray
+    keep: np.ndarray
+    other: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def first_order_walks(steps, starts, key, first, walks, lengths):
+    """Walk w starts at starts[w], has the number first + w, and goes to a neighbor with a chance that is its weight's.
+
+    `walks` is (count, length); of row w, the first lengths[w] nodes are the walk, and the rest is of no meaning.
+    """
+    indptr, indices, keep, other = steps.indptr, steps.indices, steps.keep, steps.other
+    count, length = U(walks.shape[0]), U(walks.shape[1])
+    state, bits, places = np.empty(ABREAST, np.uint64), np.empty(ABREAST, np.uint64), np.empty(ABREAST, np.uint64)
+    nodes = np.empty(ABREAST, np.uint64)
+    block = _NONE
+    while block < count:
+        abreast = min(U(ABREAST), count - block)
+        for i in range(abreast):
+            state[i] = _stream(key, first + block + i)
+            nodes[i] = U(starts[block + i])
+            prefetch(indptr, np.int64(nodes[i]))
+            walks[block + i, _NONE] = starts[block + i]
+            lengths[block + i] = length
+        for step in range(_ONE, length):
+            _draw(state, bits, abreast)
+            for i in range(abreast):
+                row = U(indptr[nodes[i]])
+                degree = U(indptr[nodes[i] + _ONE]) - row
+                places[i] = row + high_product(bits[i], degree)
+                prefetch(indices, np.int64(places[i]))
+                if degree == _NONE:
+                    # From a dead end the walker goes anywhere, and what it writes there is past the walk's length.
+                    lengths[block + i] = min(U(lengths[block + i]), step)
+            if keep.shape[0]:
+                _apply_alias(indptr, indices, keep, other, nodes, bits, places, abreast)
+            for i in range(abreast):
+                node = indices[places[i]]
+                prefetch(indptr, np.int64(node))
+                nodes[i] = U(node)
+                walks[block + i, step] = node
+        block += abreast
+
+
+@njit
+def _apply_alias(indptr, indices, keep, other, nodes, bits, places, running):
+    """Turn slots of alias tables into places: the upper bits have chosen the slot, the lower ones choose within it."""
+    for i in range(running):
+        prefetch(keep, np.int64(places[i]))
+        prefetch(other, np.int64(places[i]))
+    for i in range(running):
+        if (bits[i] & U(0xFFFFFFFF)) >= U(keep[places[i]]):
+            places[i] = U(indptr[nodes[i]]) + U(other[places[i]])
+            prefetch(indices, np.int64(places[i]))
+
+
+class Bias(NamedTuple):
+    """node2vec's weights for a step from t over v to x, all divided by the largest weight of an x that is not t.
+
+    `near` (x is a neighbor of t), `far` (it is not) and `back` (x is t) are acceptance probabilities; `extra` is by
+    how much going back outweighs everything else, and is drawn apart, so that a small p rejects nothing.
+    """
+
+    near: float
+    far: float
+    back: float
+    extra: float
+    directed: bool
+
+
+# The walkers abreast: rows of one array, an entry for each walker. It is on walk WALK, which has STEP nodes so far, at
+# NODE, and came from BEFORE; it thinks of going over the entry PLACE to TARGET.
+_STATE, _BITS, _WALK, _STEP, _NODE, _BEFORE, _PLACE, _TARGET, _ACCEPTED, _REJECTIONS = range(10)
+# Those of them that need a look at the graph to decide, by their number, and the row that is searched.
+_UNDECIDED, _LOW, _SIZE, _SOUGHT = range(10, 14)
+_FIELDS = 14
+_NOBODY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@njit
+def _find(indices, low, size, node):
+    """The place of `node` among the sorted indices[low : low + size], or low + size."""
+    end = low + size
+    while size > _ONE:
+        half = size >> _ONE
+        low += half if U(indices[low + half]) <= node else _NONE
+        size -= half
+    return low if size == _ONE and U(indices[low]) == node else end
+
+
+@njit
+def _edge_weight(indptr, indices, weights, source, target):
+    """Weight of the edge from source to target, 0 where there is none."""
+    row, end = U(indptr[source]), U(indptr[source + _ONE])
+    place = _find(indices, row, end - row, target)
+    if place == end:
+        return 0.0
+    return weights[place] if weights.shape[0] else 1.0
+
+
+@njit
+def _exact_place(indptr, indices, weights, bias, bits, node, before):
+    """A place in the row of `node`, drawn from the exact second-order distribution by summing it up."""
+    row, end = U(indptr[node]), U(indptr[node + _ONE])
+    goal = np.inf
+    for _ in range(2):
+        total = 0.0
+        for place in range(row, end):
+            target = U(indices[place])
+            share = weights[place] if weights.shape[0] else 1.0
+            if target == before:
+                share *= bias.back + bias.extra
+            else:
+                share *= bias.near if _edge_weight(indptr, indices, weights, before, target) > 0.0 else bias.far
+            total += share
+            if total > goal:
+                return place
+        goal = total * _unit(bits)
+    return end - _ONE
+
+
+@njit
+def _take_up(indptr, w, return_weight, running, begun, starts, key, first, walks, lengths):
+    """End walks that are at their end, and let their walkers take up the next ones; close ranks when none is left."""
+    count, length = U(walks.shape[0]), U(walks.shape[1])
+    i = _NONE
+    while i < running or (running < U(ABREAST) and begun < count):
+        if i < running:
+            if w[_STEP, i] < length and indptr[w[_NODE, i]] < indptr[w[_NODE, i] + _ONE]:
+                i += _ONE
+                continue
+            lengths[w[_WALK, i]] = w[_STEP, i]
+            if begun == count:
+                running -= _ONE
+                for field in range(_FIELDS):
+                    w[field, i] = w[field, running]
+                return_weight[i] = return_weight[running]
+                continue
+        else:
+            running += _ONE
+        w[_STATE, i] = _stream(key, first + begun)
+        w[_WALK, i] = begun
+        w[_STEP, i] = _ONE
+        w[_NODE, i] = U(starts[begun])
+        w[_BEFORE, i] = _NOBODY
+        w[_REJECTIONS, i] = _NONE
+        return_weight[i] = 0.0
+        walks[begun, _NONE] = starts[begun]
+        begun += _ONE
+    return running, begun
+
+
+@njit
+def _propose(indptr, indices, strength, extra, w, return_weight, running):
+    """Choose an entry of each node's row; or, where that outweighs everything else, accept to go back."""
+    _draw(w[_STATE], w[_BITS], running)
+    weighted = strength.shape[0] > 0
+    if extra > 0.0:
+        for i in range(running):
+            row = U(indptr[w[_NODE, i]])
+            degree = U(indptr[w[_NODE, i] + _ONE]) - row
+            mass = strength[w[_NODE, i]] if weighted else np.float64(np.int64(degree))
+            pick = _unit(w[_BITS, i]) * (mass + extra * return_weight[i])
+            w[_ACCEPTED, i] = U(pick >= mass)
+            if not weighted:
+                w[_PLACE, i] = row + min(U(np.int64(pick)), degree - _ONE)
+                prefetch(indices, np.int64(w[_PLACE, i]))
+        if not weighted:
+            return
+        _draw(w[_STATE], w[_BITS], running)
+    for i in range(running):
+        row = U(indptr[w[_NODE, i]])
+        degree = U(indptr[w[_NODE, i] + _ONE]) - row
+        w[_PLACE, i] = row + high_product(w[_BITS, i], degree)
+        w[_ACCEPTED, i] = w[_ACCEPTED, i] if extra > 0.0 else _NONE
+        prefetch(indices, np.int64(w[_PLACE, i]))
+
+
+@njit
+def _judge(indptr, indices, back, sure, w, running):
+    """Accept targets that either answer to "near or far" would accept; how many are left undecided."""
+    if back < 1.0 or sure < 1.0:
+        _draw(w[_STATE], w[_BITS], running)
+    left = _NONE
+    for i in range(running):
+        before = w[_BEFORE, i]
+        returns = w[_ACCEPTED, i] != _NONE
+        target = U(indices[w[_PLACE, i]])
+        target = before if returns else target
+        prefetch(indptr, np.int64(target))
+        w[_TARGET, i] = target
+        is_back = target == before
+        accepted = returns | (before == _NOBODY) | (_unit(w[_BITS, i]) < (back if is_back else sure))
+        w[_ACCEPTED, i] = U(accepted)
+        w[_UNDECIDED, left] = i
+        left += U(not (accepted | is_back))
+    return left
+
+
+@njit
+def _decide(indptr, indices, directed, accept_near, w, left):
+    """Look up whether undecided targets are near: binary searches, a probe of each in turn, so that they overlap."""
+    widest = _NONE
+    for j in range(left):
+        source, target = w[_BEFORE, w[_UNDECIDED, j]], w[_TARGET, w[_UNDECIDED, j]]
+        row, width = U(indptr[source]), U(indptr[source + _ONE]) - U(indptr[source])
+        if not directed:
+            # Both rows have the edge or neither: search the shorter one.
+            other_row, other_width = U(indptr[target]), U(indptr[target + _ONE]) - U(indptr[target])
+            swap = other_width < width
+            row, width = (other_row if swap else row), (other_width if swap else width)
+            target = source if swap else target
+        w[_LOW, j], w[_SIZE, j], w[_SOUGHT, j] = row, width, target
+        prefetch(indices, np.int64(row + (width >> _ONE)))
+        widest = max(widest, width)
+    while widest > _ONE:
+        for j in range(left):
+            half = w[_SIZE, j] >> _ONE
+            probe = U(indices[w[_LOW, j] + half])
+            w[_LOW, j] += half if probe <= w[_SOUGHT, j] else _NONE
+            w[_SIZE, j] -= half
+        widest -= widest >> _ONE
+    for j in range(left):
+        near = U(indices[w[_LOW, j]]) == w[_SOUGHT, j]
+        w[_ACCEPTED, w[_UNDECIDED, j]] = U(near == accept_near)
+
+
+@njit
+def _insist(indptr, indices, weights, bias, w, running):
+    """Draw the step of walkers that were rejected too often from its exact distribution."""
+    for i in range(running):
+        w[_REJECTIONS, i] = (w[_REJECTIONS, i] + _ONE) * (_ONE - w[_ACCEPTED, i])
+        if w[_REJECTIONS, i] == U(PATIENCE):
+            w[_STATE, i] += _GOLDEN
+            bits = _mix(w[_STATE, i])
+            w[_PLACE, i] = _exact_place(indptr, indices, weights, bias, bits, w[_NODE, i], w[_BEFORE, i])
+            w[_TARGET, i] = U(indices[w[_PLACE, i]])
+            w[_ACCEPTED, i] = _ONE
+            w[_REJECTIONS, i] = _NONE
+
+
+@njit
+def _weigh_return(indptr, indices, weights, directed, w, return_weight, running):
+    """What the edges back will weigh for the walkers that are about to go on."""
+    for i in range(running):
+        if directed and w[_ACCEPTED, i]:
+            return_weight[i] = _edge_weight(indptr, indices, weights, w[_TARGET, i], w[_NODE, i])
+        elif not directed and weights.shape[0] == 0:
+            return_weight[i] = 1.0 if w[_ACCEPTED, i] else return_weight[i]
+        elif not directed and w[_ACCEPTED, i] and w[_TARGET, i] != w[_BEFORE, i]:
+            # Where the target is BEFORE, the walker goes back over the edge that it came by.
+            return_weight[i] = weights[w[_PLACE, i]]
+
+
+@njit
+def _advance(w, running, walks):
+    """Let the walkers whose target was accepted go there; the others stay and will try again."""
+    for i in range(running):
+        accepted = w[_ACCEPTED, i]
+        node, target = w[_NODE, i], w[_TARGET, i]
+        # Written before it is sure; where it was rejected, the next try writes over it.
+        walks[w[_WALK, i], w[_STEP, i]] = target
+        w[_STEP, i] += accepted
+        w[_BEFORE, i] = node if accepted else w[_BEFORE, i]
+        w[_NODE, i] = target if accepted else node
+
+
+@njit(cache=True, nogil=True)
+def second_order_walks(steps, bias, starts, key, first, walks, lengths):
+    """As `first_order_walks`, but a step also weighs where the walk came from; by rejection, and exact."""
+    indptr, indices, weights, strength = steps.indptr, steps.indices, steps.weights, steps.strength
+    keep, other = steps.keep, steps.other
+    w = np.zeros((_FIELDS, ABREAST + 1), np.uint64)
+    return_weight = np.zeros(ABREAST + 1, np.float64)
+    sure = min(bias.near, bias.far)
+    running, begun = _NONE, _NONE
+    while True:
+        running, begun = _take_up(indptr, w, return_weight, running, begun, starts, key, first, walks, lengths)
+        if running == _NONE:
+            return
+        _propose(indptr, indices, strength, bias.extra, w, return_weight, running)
+        if keep.shape[0]:
+            _apply_alias(indptr, indices, keep, other, w[_NODE], w[_BITS], w[_PLACE], running)
+        left = _judge(indptr, indices, bias.back, sure, w, running)
+        if left > _NONE:
+            _decide(indptr, indices, bias.directed, bias.near > bias.far, w, left)
+        if sure < 1.0 or bias.back < 1.0:
+            _insist(indptr, indices, weights, bias, w, running)
+        if bias.extra > 0.0:
+            _weigh_return(indptr, indices, weights, bias.directed, w, return_weight, running)
+        _advance(w, running, walks)

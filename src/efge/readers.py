@@ -1,0 +1,292 @@
+"""Files -> Graph, by suffix or by a given format; every message names the file, and the line where there are lines."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Callable, Hashable, Iterable
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from efge.files import PACKED, READING_ERRORS, label_of, opened
+from efge.graph import Graph, GraphError, graph_from_edges
+from efge.names import names_of
+from efge.objects import Reading, graph_from_object
+from efge.textfiles import (
+    Columns,
+    NumberedEdges,
+    TextSource,
+    read_adjacency_list,
+    read_edge_list,
+    read_node_names,
+)
+
+_Path = str | os.PathLike[str]
+
+
+class _File(NamedTuple):
+    """An open, unpacked file and all that was asked about reading it."""
+
+    stream: BinaryIO
+    label: str
+    nodes: TextSource | Iterable[Hashable] | None
+    reading: Reading
+    columns: Columns
+    key: str | None
+    comments: str
+
+
+def read_graph(
+    path: _Path,
+    *,
+    nodes: _Path | Iterable[Hashable] | None = None,
+    weighted: bool | None = None,
+    directed: bool | None = None,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    comments: str = "#%",
+    header: bool | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    key: str | None = None,
+    encoding: str = "utf-8",
+    drop_self_loops: bool = False,
+) -> Graph:
+    r"""Read a graph from a file.
+
+    Duplicate edges merge and their weights add up; in an undirected graph (u, v) and (v, u) are one edge. Names are
+    integers if every name in the file is one, and text as it is written otherwise.
+
+    Parameters
+    ----------
+    path : path, or "-"
+        A file, unpacked on the way if it is packed by gzip, bzip2, xz or Zstandard; "-" is standard input.
+    nodes : path or iterable of names, optional
+        Names of nodes, a line each, of which some may have no edge; they come first, in this order.
+    weighted : bool, optional
+        Whether to read weights; by default, if there are any.
+    directed : bool, optional
+        Whether (u, v) differs from (v, u); by default as the file says, and undirected where it does not say.
+    format : str, optional
+        One of edgelist, adjlist, csv, tsv, parquet, arrow, feather, graphml, gml, pajek, mat, npz, mtx; by default
+        from the suffix, and edgelist for any other suffix.
+    delimiter : str, optional
+        What stands between fields of text: a character, or "whitespace"; by default as the first line looks.
+    comments : str
+        A line that begins with one of these characters is passed over; "" if there are no comments.
+    header : bool, optional
+        Whether the first line names the columns; by default, if it looks like it.
+    source, target, weight : str or int, optional
+        Columns by name or by number from 0; the name of an edge attribute for GraphML, GML and Pajek.
+    key : str, optional
+        The name of the matrix in a .mat file that holds several.
+    encoding : str
+        How text is encoded.
+    drop_self_loops : bool
+        Leave out edges from a node to itself.
+
+    Returns
+    -------
+    Graph
+
+    Raises
+    ------
+    GraphError
+        If the file is not there, not readable, or breaks a rule; the message names file, line and rule.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "friends.csv")
+    >>> _ = path.write_text("from,to,weight\nann,bob,2\nbob,cid,0.5\n")
+    >>> read_graph(path)
+    Graph(3 nodes, 2 edges, undirected, weighted, 0 isolated)
+    """
+    label = label_of(path)
+    read = _reader(label, format)
+    columns = Columns(delimiter, header, source, target, weight, weighted)
+    with ExitStack() as stack:
+        node_names: TextSource | Iterable[Hashable] | None = None
+        if isinstance(nodes, (str, os.PathLike)):
+            node_stream = stack.enter_context(opened(nodes, encoding))
+            node_names = TextSource(node_stream, label_of(nodes), comments)
+        elif nodes is not None:
+            node_names = list(nodes)
+        stream = stack.enter_context(opened(path, encoding))
+        reading = Reading(directed, weighted, source, target, weight, None, drop_self_loops)
+        return read(_File(stream, label, node_names, reading, columns, key, comments))
+
+
+def _reader(label: str, given: str | None) -> Callable[[_File], Graph]:
+    if given is not None:
+        if given.lower() not in _FORMATS:
+            raise GraphError(f"no format {given!r}; known: {', '.join(_FORMATS)}")
+        return _FORMATS[given.lower()]
+    suffixes = [suffix.lower() for suffix in Path(label).suffixes if suffix.lower() not in PACKED]
+    return _FORMATS.get(_SUFFIXES.get(suffixes[-1], suffixes[-1][1:]) if suffixes else "", _read_edge_list)
+
+
+def _read_edge_list(file: _File) -> Graph:
+    return _graph(file, read_edge_list(TextSource(file.stream, file.label, file.comments), file.columns, file.nodes))
+
+
+def _read_tsv(file: _File) -> Graph:
+    return _read_edge_list(file._replace(columns=replace(file.columns, delimiter=file.columns.delimiter or "\t")))
+
+
+def _read_adjacency_list(file: _File) -> Graph:
+    if file.reading.weighted:
+        raise GraphError(f"{file.label}: an adjacency list has no weights; pass weighted=None")
+    text = TextSource(file.stream, file.label, file.comments)
+    return _graph(file, read_adjacency_list(text, file.columns.delimiter, file.nodes))
+
+
+def _graph(file: _File, edges: NumberedEdges) -> Graph:
+    reading = file.reading
+    return graph_from_edges(*edges, directed=bool(reading.directed), drop_self_loops=reading.drop_self_loops)
+
+
+def _object_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File], Graph]:
+    """A reader for a format that a library loads as an object of its own."""
+
+    def read(file: _File) -> Graph:
+        try:
+            loaded = load(file)
+        except (GraphError, MemoryError, *READING_ERRORS):
+            raise
+        except ModuleNotFoundError as error:
+            extra = error.name
+            raise GraphError(f"{file.label}: reading {kind} needs {extra}: pip install 'efge[{extra}]'") from None
+        except Exception as error:
+            reason = " ".join(str(error).split()) or type(error).__name__
+            raise GraphError(f"{file.label}: not a {kind} file that can be read: {reason}") from None
+        nodes = read_node_names(file.nodes) if isinstance(file.nodes, TextSource) else file.nodes
+        try:
+            return graph_from_object(loaded, replace(file.reading, nodes=nodes))
+        except GraphError as error:
+            raise GraphError(f"{file.label}: {error}") from None
+
+    return read
+
+
+def _bytes(file: _File) -> io.BytesIO:
+    data = file.stream.read()
+    if not data:
+        raise GraphError(f"{file.label}: a graph has at least one edge; the file is empty")
+    return io.BytesIO(data)
+
+
+def _load_parquet(file: _File) -> Any:
+    import pyarrow.parquet
+
+    return pyarrow.parquet.read_table(_bytes(file))
+
+
+def _load_arrow(file: _File) -> Any:
+    """Feather, or Arrow's file or stream format."""
+    import pyarrow.feather
+    import pyarrow.ipc
+
+    data = _bytes(file)
+    if data.getvalue()[:4] in (b"FEA1", b"ARRO"):
+        return pyarrow.feather.read_table(data)
+    return pyarrow.ipc.open_stream(data).read_all()
+
+
+def _load_graphml(file: _File) -> Any:
+    import networkx as nx
+
+    return _with_plain_names(nx.read_graphml(_bytes(file), force_multigraph=True))
+
+
+def _load_gml(file: _File) -> Any:
+    import networkx as nx
+
+    data = _bytes(file)
+    has_labels = re.search(rb"^\s*label\s", data.getvalue(), re.MULTILINE) is not None
+    return _with_plain_names(nx.read_gml(data, label="label" if has_labels else "id"))
+
+
+def _load_pajek(file: _File) -> Any:
+    import networkx as nx
+
+    graph = _with_plain_names(nx.read_pajek(_bytes(file)))
+    said = file.reading.weight is not None or file.reading.weighted is not None
+    if not said and all(weight == 1 for *_, weight in graph.edges(data="weight", default=1)):
+        # NetworkX puts a weight of 1 where the file has none.
+        nx.set_edge_attributes(graph, None, "weight")
+    return graph
+
+
+def _with_plain_names(graph: Any) -> Any:
+    """Names that are all integers as integers, as in every other text."""
+    import networkx as nx
+
+    names = list(graph)
+    if all(isinstance(name, str) for name in names):
+        return nx.relabel_nodes(graph, dict(zip(names, names_of(names).tolist(), strict=True)))
+    return graph
+
+
+def _load_mat(file: _File) -> Any:
+    import numpy as np
+    import scipy.io
+    import scipy.sparse
+
+    try:
+        found = scipy.io.loadmat(_bytes(file))
+    except NotImplementedError:
+        raise GraphError(f"{file.label}: Matlab files are read up to version 7; save it with -v7") from None
+    if "Problem" in found and "A" in (found["Problem"].dtype.names or ()):
+        found["Problem"] = found["Problem"]["A"][0, 0]
+    if file.key is not None:
+        if file.key not in found:
+            keys = ", ".join(key for key in found if not key.startswith("__"))
+            raise GraphError(f"{file.label}: no matrix {file.key!r}; there are: {keys}")
+        return found[file.key]
+    square = {
+        key: value
+        for key, value in found.items()
+        if getattr(value, "ndim", 0) == 2 and value.shape[0] == value.shape[1] > 1 and value.dtype.kind in "biuf"
+    }
+    sparse = {key: value for key, value in square.items() if scipy.sparse.issparse(value)}
+    chosen = sparse if len(sparse) == 1 else square
+    if len(chosen) != 1:
+        keys = ", ".join(chosen) or "none"
+        raise GraphError(f"{file.label}: give the key of one square matrix, as key='network'; there are: {keys}")
+    matrix = next(iter(chosen.values()))
+    return matrix if scipy.sparse.issparse(matrix) else np.asarray(matrix)
+
+
+def _load_npz(file: _File) -> Any:
+    import scipy.sparse
+
+    return scipy.sparse.load_npz(_bytes(file))
+
+
+def _load_matrix_market(file: _File) -> Any:
+    import scipy.io
+
+    return scipy.io.mmread(_bytes(file))
+
+
+_FORMATS: dict[str, Callable[[_File], Graph]] = {
+    "edgelist": _read_edge_list,
+    "csv": _read_edge_list,
+    "tsv": _read_tsv,
+    "adjlist": _read_adjacency_list,
+    "parquet": _object_reader("Parquet", _load_parquet),
+    "arrow": _object_reader("Arrow", _load_arrow),
+    "feather": _object_reader("Feather", _load_arrow),
+    "graphml": _object_reader("GraphML", _load_graphml),
+    "gml": _object_reader("GML", _load_gml),
+    "pajek": _object_reader("Pajek", _load_pajek),
+    "mat": _object_reader("Matlab", _load_mat),
+    "npz": _object_reader("SciPy .npz", _load_npz),
+    "mtx": _object_reader("Matrix Market", _load_matrix_market),
+}
+_SUFFIXES = {".pq": "parquet", ".ipc": "arrow", ".net": "pajek", ".adj": "adjlist", ".mm": "mtx"}

@@ -1,0 +1,383 @@
+"""Random walks on a graph, in rounds; a walk that meets a dead end stops there, and an isolated node is a walk alone.
+
+Walk w of an epoch draws from a stream of its own, made from (seed, epoch, w), so that walks are the same at any number
+of threads. Walks are numbered pass after pass; each pass visits all nodes once, in a random order of its own.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable, Hashable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.files import label_of, opened, written_whole
+from efge.graph import Graph, GraphError, Nodes, Offsets
+from efge.inputs import as_graph
+from efge.kernels import text as text_kernel
+from efge.kernels import walks as kernel
+from efge.names import Fields
+from efge.textfiles import TextSource, read_tokens
+from efge.threads import available_threads
+
+# Nodes in a round: enough to keep threads busy, few enough to stay in the cache.
+_ROUND_NODES = 1 << 20
+
+
+@dataclass(frozen=True)
+class UniformWalk:
+    """Each neighbor is the next node with equal probability, whatever the weights (DeepWalk).
+
+    Examples
+    --------
+    >>> UniformWalk()
+    UniformWalk()
+    """
+
+    def _stepper(self, graph: Graph) -> _Stepper:
+        return _Stepper(_steps(graph, weighted=False), None)
+
+
+@dataclass(frozen=True)
+class WeightedWalk:
+    """Each neighbor is the next node with a probability in proportion to the weight of the edge.
+
+    Examples
+    --------
+    >>> WeightedWalk()
+    WeightedWalk()
+    """
+
+    def _stepper(self, graph: Graph) -> _Stepper:
+        return _Stepper(_steps(graph, weighted=True), None)
+
+
+@dataclass(frozen=True)
+class Node2VecWalk:
+    """Second-order walks: from t over v, the edge to x counts 1/p if x is t, 1 if t has an edge to x, else 1/q.
+
+    These factors multiply the weights of the edges, where the graph has any.
+
+    Parameters
+    ----------
+    p : float
+        Return parameter: above 1, walks go back less often.
+    q : float
+        In-out parameter: above 1, walks stay near where they come from; below 1, they move away.
+
+    Examples
+    --------
+    >>> Node2VecWalk(p=0.5, q=2)
+    Node2VecWalk(p=0.5, q=2)
+    """
+
+    p: float = 1.0
+    q: float = 1.0
+
+    def _stepper(self, graph: Graph) -> _Stepper:
+        for name, value in (("p", self.p), ("q", self.q)):
+            if not 0 < value < np.inf:
+                raise ValueError(f"node2vec's {name} is positive and finite; got {value!r}")
+        steps = _steps(graph, weighted=True)
+        if self.p == self.q == 1:
+            return _Stepper(steps, None)
+        highest = max(1.0, 1.0 / self.q)
+        back = 1.0 / self.p / highest
+        bias = kernel.Bias(1.0 / highest, 1.0 / self.q / highest, min(back, 1.0), max(back - 1.0, 0.0), graph.directed)
+        return _Stepper(steps, bias)
+
+
+@dataclass(frozen=True)
+class CorpusWalk:
+    """Walks read from a text file, a walk a line, node names with white space between, as other tools write them.
+
+    Parameters
+    ----------
+    path : path, or "-"
+        The file, packed or not; "-" is standard input, which can be read only once.
+
+    Examples
+    --------
+    >>> CorpusWalk("walks.txt")
+    CorpusWalk(path='walks.txt')
+    """
+
+    path: str | os.PathLike[str]
+
+
+Strategy = UniformWalk | WeightedWalk | Node2VecWalk | CorpusWalk
+STRATEGIES: dict[str, Callable[[], Strategy]] = {
+    "uniform": UniformWalk,
+    "weighted": WeightedWalk,
+    "node2vec": Node2VecWalk,
+}
+
+
+def as_strategy(strategy: str | Strategy) -> Strategy:
+    """A strategy by its name, or as it is.
+
+    Examples
+    --------
+    >>> as_strategy("weighted")
+    WeightedWalk()
+    """
+    if isinstance(strategy, (UniformWalk, WeightedWalk, Node2VecWalk, CorpusWalk)):
+        return strategy
+    if isinstance(strategy, str) and strategy in STRATEGIES:
+        return STRATEGIES[strategy]()
+    raise ValueError(f"no walk strategy {strategy!r}; known: {', '.join(STRATEGIES)}, or CorpusWalk(path)")
+
+
+@dataclass(frozen=True)
+class Round:
+    """Some consecutive walks: walk i is ``nodes[offsets[i]:offsets[i + 1]]``, rows of the graph.
+
+    Examples
+    --------
+    >>> [walk.tolist() for walk in Round(np.array([0, 1, 2]), np.array([0, 2, 3]))]
+    [[0, 1], [2]]
+    """
+
+    nodes: Nodes
+    offsets: Offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __iter__(self) -> Iterator[Nodes]:
+        return (self.nodes[begin:end] for begin, end in pairwise(self.offsets.tolist()))
+
+
+class Walks:
+    """Random walks on a graph, made when they are asked for and never all in memory.
+
+    Iterating gives walks as lists of node names; :meth:`rounds` gives them as arrays.
+
+    Parameters
+    ----------
+    graph : Graph, or anything :func:`efge.as_graph` takes
+    strategy : str or strategy
+        "uniform", "weighted", "node2vec", or one of :class:`efge.UniformWalk`, :class:`efge.WeightedWalk`,
+        :class:`efge.Node2VecWalk`, :class:`efge.CorpusWalk`.
+    walks_per_node : int
+        Walks that start at each node.
+    walk_length : int
+        Nodes in a walk; a walk that meets a dead end has fewer.
+    seed : int, optional
+        The same seed gives the same walks, at any number of threads; without one, a random one is chosen.
+    threads : int, optional
+        By default, all cores.
+
+    Examples
+    --------
+    >>> walks = Walks([("a", "b"), ("b", "c")], walks_per_node=2, walk_length=4, seed=1)
+    >>> len(walks)
+    6
+    >>> next(iter(walks))
+    ['a', 'b', 'c', 'b']
+    """
+
+    def __init__(
+        self,
+        graph: Any,
+        strategy: str | Strategy = "uniform",
+        *,
+        walks_per_node: int = 80,
+        walk_length: int = 10,
+        seed: int | None = None,
+        threads: int | None = None,
+    ) -> None:
+        for name, value in (("walks_per_node", walks_per_node), ("walk_length", walk_length), ("threads", threads)):
+            if value is not None and (value != int(value) or value < 1):
+                raise ValueError(f"{name} is a whole number from 1 on; got {value!r}")
+        self.graph = as_graph(graph)
+        self.strategy = as_strategy(strategy)
+        self.walks_per_node = walks_per_node
+        self.walk_length = walk_length
+        self.seed = secrets.randbits(63) if seed is None else int(seed)
+        self.threads = available_threads() if threads is None else threads
+
+    def __repr__(self) -> str:
+        if isinstance(self.strategy, CorpusWalk):
+            return f"Walks({self.graph}, {self.strategy})"
+        settings = f"walks_per_node={self.walks_per_node}, walk_length={self.walk_length}, seed={self.seed}"
+        return f"Walks({self.graph}, {self.strategy}, {settings})"
+
+    def __len__(self) -> int:
+        if isinstance(self.strategy, CorpusWalk):
+            return self._corpus_length
+        return self.graph.n_nodes * self.walks_per_node
+
+    @cached_property
+    def _corpus_length(self) -> int:
+        return sum(len(some) for some in self.rounds())
+
+    def __iter__(self) -> Iterator[list[Hashable]]:
+        names = self.graph.names
+        for some in self.rounds():
+            for walk in some:
+                yield names[walk].tolist()
+
+    def rounds(self, epoch: int = 0) -> Iterator[Round]:
+        """The walks of an epoch, in order, some at a time; another epoch has other walks.
+
+        Examples
+        --------
+        >>> walks = Walks([(0, 1)], walks_per_node=1, walk_length=3, seed=0)
+        >>> [walk.tolist() for some in walks.rounds() for walk in some]
+        [[0, 1, 0], [1, 0, 1]]
+        """
+        if isinstance(self.strategy, CorpusWalk):
+            yield from _corpus_rounds(self.graph, self.strategy.path)
+            return
+        step = self._stepper
+        key = _key(self.seed, epoch, "walks")
+        with ThreadPoolExecutor(self.threads) as pool:
+            first = 0
+            for starts in self._starts(epoch):
+                walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
+                lengths = np.empty(len(starts), np.int32)
+                cuts = np.linspace(0, len(starts), self.threads + 1).astype(int).tolist()
+                parts = [slice(*cut) for cut in pairwise(cuts) if cut[0] < cut[1]]
+                jobs = [
+                    pool.submit(step.walk, starts[part], key, first + part.start, walks[part], lengths[part])
+                    for part in parts
+                ]
+                for job in jobs:
+                    job.result()
+                first += len(starts)
+                yield _round(walks, lengths)
+
+    @cached_property
+    def _stepper(self) -> _Stepper:
+        assert not isinstance(self.strategy, CorpusWalk)
+        return self.strategy._stepper(self.graph)
+
+    def _starts(self, epoch: int) -> Iterator[Nodes]:
+        """First nodes of the walks, in pieces that make a round each; a piece may reach over several passes."""
+        size = max(1, _ROUND_NODES // self.walk_length)
+        piece: list[Nodes] = []
+        missing = size
+        for number in range(self.walks_per_node):
+            order = np.empty(self.graph.n_nodes, self.graph.indices.dtype)
+            kernel.shuffle(_key(self.seed, epoch, f"pass {number}"), order)
+            while len(order):
+                piece.append(order[:missing])
+                order = order[missing:]
+                missing -= len(piece[-1])
+                if not missing:
+                    yield np.concatenate(piece)
+                    piece, missing = [], size
+        if piece:
+            yield np.concatenate(piece)
+
+    def save(self, path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> None:
+        r"""Write the walks to a text file, a walk a line, names with spaces between; packed if named .gz.
+
+        White space inside a name is written as an escape, ``\u0020``; :class:`efge.CorpusWalk` knows it again.
+        The file appears when it is whole.
+
+        Parameters
+        ----------
+        path : path
+        progress : callable, optional
+            Called with the number of walks that have been written since the last call.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "walks.txt")
+        >>> Walks([("a b", "c")], walks_per_node=1, walk_length=3, seed=0).save(path)
+        >>> print(path.read_text(), end="")
+        a\u0020b c a\u0020b
+        c a\u0020b c
+        """
+        names = Fields.of(_written_names(self.graph))
+        starts = np.append(names.starts, len(names.data))
+        sizes = np.diff(starts) + 1
+        with written_whole(path) as stream:
+            for some in self.rounds():
+                data = np.empty(int(sizes[some.nodes].sum()), np.uint8)
+                text_kernel.join_names(some.nodes, some.offsets, names.data, starts, data)
+                stream.write(data.data)
+                if progress is not None:
+                    progress(len(some))
+
+
+@dataclass(frozen=True)
+class _Stepper:
+    """How walkers go from node to node: by first-order steps, and in second order if there is a bias."""
+
+    steps: kernel.Steps
+    bias: kernel.Bias | None
+
+    def walk(
+        self, starts: Nodes, key: np.uint64, first: int, walks: npt.NDArray[Any], lengths: npt.NDArray[Any]
+    ) -> None:
+        if self.bias is None:
+            kernel.first_order_walks(self.steps, starts, key, np.uint64(first), walks, lengths)
+        else:
+            kernel.second_order_walks(self.steps, self.bias, starts, key, np.uint64(first), walks, lengths)
+
+
+def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
+    entries = len(graph.indices)
+    # Half the size of the graph's own, and with it half the cache misses.
+    indptr = graph.indptr.astype(np.uint32 if entries < 2**32 else np.uint64)
+    indices = np.append(graph.indices, graph.indices.dtype.type(0))
+    keep, other = np.empty(0, np.uint32), np.empty(0, np.int32)
+    weights, strength = np.empty(0), np.empty(0)
+    if weighted and graph.weights is not None:
+        weights = graph.weights
+        strength = np.add.reduceat(np.append(weights, 0.0), graph.indptr[:-1]) if graph.n_nodes else strength
+        strength[graph.degrees == 0] = 0.0
+        keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)
+        kernel.alias_tables(indptr, weights, keep, other)
+    return kernel.Steps(indptr, indices, weights, strength, keep, other)
+
+
+def _key(seed: int, epoch: int, purpose: str) -> np.uint64:
+    """A key of 64 bits for a family of streams."""
+    digest = hashlib.blake2b(f"{seed} {epoch} {purpose}".encode(), digest_size=8).digest()
+    return np.uint64(int.from_bytes(digest, "little"))
+
+
+def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
+    """Drop what is no part of a walk, so that nothing downstream can take it for one."""
+    length = walks.shape[1]
+    offsets = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=offsets[1:])
+    whole = offsets[-1] == walks.size
+    return Round(walks.reshape(-1) if whole else walks[np.arange(length) < lengths[:, None]], offsets)
+
+
+def _written_names(graph: Graph) -> list[str]:
+    """Names as they stand in a text with white space between names."""
+    written = [_without_space(str(name)) for name in graph.names.tolist()]
+    if len(set(written)) < len(written):
+        raise GraphError("names that are written alike, such as 1 and '1', cannot be told apart in a text")
+    return written
+
+
+def _without_space(name: str) -> str:
+    if not name:
+        return "\\u200b"
+    return "".join(f"\\u{ord(c):04x}" if c.isspace() else c for c in name) if any(map(str.isspace, name)) else name
+
+
+def _corpus_rounds(graph: Graph, path: str | os.PathLike[str]) -> Iterator[Round]:
+    with opened(path) as stream:
+        for tokens in read_tokens(TextSource(stream, label_of(path), comments=""), _written_names(graph)):
+            unknown = tokens.numbers >= graph.n_nodes
+            if unknown.any():
+                place, word = tokens.describe(int(np.argmax(unknown)))
+                raise GraphError(f"{place}: a walk goes over nodes of the graph; there is no {word!r}")
+            yield Round(tokens.numbers, tokens.firsts)
