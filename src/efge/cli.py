@@ -94,7 +94,9 @@ def info(
 @app.command(epilog="Example: efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1")
 def walks(
     graph: GraphPath,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The corpus to write; packed if named .gz.")],
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The corpus to write, packed if named .gz; - is standard output.")
+    ],
     nodes: NodesPath = None,
     directed: Directed = None,
     weighted: Weighted = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bz2
 import codecs
+import errno
 import gzip
 import io
 import lzma
@@ -83,26 +84,43 @@ def _recoded(stream: BinaryIO, encoding: str) -> BinaryIO:
 
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file when all is written, packed if its suffix says so.
+    """A stream whose bytes become the file when all is written, packed if its suffix says so; "-" is standard output.
 
-    Until then they are in a file beside it, which goes away if anything fails; what was there before stays.
+    Until then they are in a file beside it, which goes away if anything fails; what was there before stays. A device or
+    a pipe, which cannot be replaced, is written to as it is.
     """
+    if path == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
     path = Path(path)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    target = path.resolve()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a directory; give the name of a file in it", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    if target.exists() and not target.is_file():
+        with target.open("wb") as raw, _packing(raw, path.suffix.lower()) as stream:
+            yield stream
+        return
+    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     try:
-        with os.fdopen(descriptor, "wb") as raw:
-            with _packing(raw, path.suffix.lower()) as stream:
-                yield stream
-            raw.flush()
-            os.fsync(raw.fileno())
-        # What open() would have given a new file.
-        umask = os.umask(0)
-        os.umask(umask)
-        Path(name).chmod(0o666 & ~umask)
-        Path(name).replace(path)
+        with os.fdopen(descriptor, "wb") as raw, _packing(raw, path.suffix.lower()) as stream:
+            yield stream
+        _make_durable(Path(name))
+        Path(name).replace(target)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
+
+
+def _make_durable(path: Path) -> None:
+    """Bring the bytes to the disk, with the permissions that a new file has."""
+    with path.open("rb+") as file:
+        os.fsync(file.fileno())
+    umask = os.umask(0)
+    os.umask(umask)
+    path.chmod(0o666 & ~umask)
 
 
 def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
@@ -113,10 +131,9 @@ def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
     elif suffix == ".bz2":
         packed = bz2.BZ2File(raw, "wb")
     elif suffix == ".xz":
-        packed = lzma.LZMAFile(raw, "wb")
+        packed = lzma.LZMAFile(raw, "wb")  # noqa: SIM115
     elif suffix == ".zst":
         import pyarrow as pa
 
-        # Arrow would close the file underneath with its own.
         packed = pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd")
     return cast("AbstractContextManager[BinaryIO]", packed)

@@ -287,7 +287,8 @@ class Walks:
 
         Parameters
         ----------
-        path : path
+        path : path, or "-"
+            "-" is standard output.
         progress : callable, optional
             Called with the number of walks that have been written since the last call.
 
@@ -336,7 +337,8 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
     keep, other = np.empty(0, np.uint32), np.empty(0, np.int32)
     weights, strength = np.empty(0), np.empty(0)
     if weighted and graph.weights is not None:
-        weights = graph.weights
+        # Only ratios matter; a power of two, which changes no digit, keeps sums of the largest floats finite.
+        weights = np.ldexp(graph.weights, -max(0, np.frexp(graph.weights.max(initial=0.0))[1] - 900))
         strength = np.add.reduceat(np.append(weights, 0.0), graph.indptr[:-1]) if graph.n_nodes else strength
         strength[graph.degrees == 0] = 0.0
         keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)

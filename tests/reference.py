@@ -1,0 +1,151 @@
+"""Slow twins of the kernels, in plain Python and NumPy: one walk after the other, one draw after the other."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+PATIENCE = 48
+
+
+def mix(z: int) -> int:
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    return z ^ (z >> 31)
+
+
+class Stream:
+    """The random numbers of walk `number`."""
+
+    def __init__(self, key: int, number: int) -> None:
+        self.state = mix((key + number * GOLDEN) & MASK)
+
+    def bits(self) -> int:
+        self.state = (self.state + GOLDEN) & MASK
+        return mix(self.state)
+
+
+def unit(bits: int) -> float:
+    return (bits >> 11) * 2.0**-53
+
+
+def shuffle(key: int, n: int) -> list[int]:
+    stream, order = Stream(key, 0), [0] * n
+    for i in range(n):
+        j = (stream.bits() * (i + 1)) >> 64
+        order[i] = order[j]
+        order[j] = i
+    return order
+
+
+def row(graph, node):
+    return slice(int(graph.indptr[node]), int(graph.indptr[node + 1]))
+
+
+def neighbors(graph, node) -> list[int]:
+    return graph.indices[row(graph, node)].tolist()
+
+
+def edge_weights(graph, node) -> list[float]:
+    return [1.0] * int(graph.degrees[node]) if graph.weights is None else graph.weights[row(graph, node)].tolist()
+
+
+def alias_table(weights):
+    """keep, other: with small slots taken from the end and filled up by the last large one."""
+    degree = len(weights)
+    heaviest = max(weights, default=0.0)
+    total = sum(weight / heaviest for weight in weights)
+    share = [weight / heaviest * degree / total for weight in weights]
+    keep, other = [0xFFFFFFFF] * degree, list(range(degree))
+    small = [i for i in range(degree) if share[i] < 1.0]
+    large = [i for i in range(degree) if share[i] >= 1.0]
+    while small and large:
+        i, j = small.pop(), large[-1]
+        keep[i], other[i] = int(min(share[i] * 2.0**32, 2.0**32 - 1)), j
+        share[j] -= 1.0 - share[i]
+        if share[j] < 1.0:
+            small.append(large.pop())
+    return keep, other
+
+
+def choose(graph, node, bits, weighted):
+    """An entry of the node's row."""
+    slot = (bits * int(graph.degrees[node])) >> 64
+    if weighted:
+        keep, other = alias_table(edge_weights(graph, node))
+        if (bits & 0xFFFFFFFF) >= keep[slot]:
+            slot = other[slot]
+    return slot
+
+
+def first_order_walk(graph, start, key, number, length, weighted):
+    stream, walk = Stream(key, number), [start]
+    while len(walk) < length and graph.degrees[walk[-1]]:
+        walk.append(neighbors(graph, walk[-1])[choose(graph, walk[-1], stream.bits(), weighted)])
+    return walk
+
+
+def second_order_walk(graph, start, key, number, length, p, q):
+    stream, walk, rejections = Stream(key, number), [start], 0
+    weighted = graph.weights is not None
+    highest = max(1.0, 1.0 / q)
+    near, far, back = 1.0 / highest, 1.0 / q / highest, 1.0 / p / highest
+    extra, back = max(back - 1.0, 0.0), min(back, 1.0)
+    while len(walk) < length and graph.degrees[walk[-1]]:
+        node, before = walk[-1], walk[-2] if len(walk) > 1 else None
+        row_nodes, row_weights = neighbors(graph, node), edge_weights(graph, node)
+        returns, slot = False, None
+        bits = stream.bits()
+        if extra > 0:
+            way_back = row_weights[row_nodes.index(before)] if before in row_nodes else 0.0
+            # The kernel knows the sum of a row's weights from NumPy, which adds in an order of its own.
+            mass = float(np.add.reduce(np.array(row_weights))) if weighted else float(len(row_nodes))
+            pick = unit(bits) * (mass + extra * way_back)
+            returns = pick >= mass
+            if weighted:
+                bits = stream.bits()
+            else:
+                slot = min(int(pick), len(row_nodes) - 1)
+        slot = choose(graph, node, bits, weighted) if slot is None else slot
+        if back < 1.0 or min(near, far) < 1.0:
+            bits = stream.bits()
+        target = before if returns else row_nodes[slot]
+        accepted = returns or before is None
+        if not accepted:
+            chance = back if target == before else near if target in neighbors(graph, before) else far
+            accepted = unit(bits) < chance or chance == 1.0
+        if not accepted:
+            rejections += 1
+            if rejections < PATIENCE:
+                continue
+            target = exact_step(graph, node, before, (near, far, back + extra), unit(stream.bits()))
+        rejections = 0
+        walk.append(target)
+    return walk
+
+
+def exact_step(graph, node, before, factors, goal):
+    shares = second_order_shares(graph, before, node, factors)
+    sums = np.cumsum(list(shares.values()))
+    return list(shares)[int(np.searchsorted(sums, goal * sums[-1], side="right"))]
+
+
+def second_order_shares(graph, before, node, factors):
+    near, far, back = factors
+    shares = {}
+    for target, weight in zip(neighbors(graph, node), edge_weights(graph, node), strict=True):
+        factor = back if target == before else near if target in neighbors(graph, before) else far
+        shares[target] = weight * factor
+    return shares
+
+
+def transition_probabilities(graph, before, node, *, p=1.0, q=1.0, weighted=True):
+    """Exact probabilities of the next node, given the last two."""
+    shares = second_order_shares(graph, before, node, (1.0, 1.0 / q, 1.0 / p))
+    if not weighted:
+        shares = dict.fromkeys(shares, 1.0)
+    total = math.fsum(shares.values())
+    return {target: share / total for target, share in shares.items()}

@@ -1,0 +1,184 @@
+"""The house itself: one-way imports, light start, one version, documented names, a command line that behaves."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import efge
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "efge"
+
+# From the bottom up: a room imports only rooms before it.
+ROOMS = [
+    "kernels.intrinsics",
+    "kernels.csr",
+    "kernels.text",
+    "kernels.walks",
+    "threads",
+    "names",
+    "graph",
+    "files",
+    "textfiles",
+    "objects",
+    "readers",
+    "inputs",
+    "walks",
+    "cli",
+    "__main__",
+]
+
+
+def room_of(path: Path) -> str:
+    return ".".join(path.relative_to(SOURCES).with_suffix("").parts)
+
+
+def imported_rooms(path: Path) -> set[str]:
+    """Rooms that a module imports, wherever in it the import stands."""
+    rooms = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            modules = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        rooms |= {module.removeprefix("efge.") for module in modules if module.startswith("efge.")}
+    return rooms & set(ROOMS)
+
+
+def modules():
+    return sorted(path for path in SOURCES.rglob("*.py") if path.name != "__init__.py")
+
+
+def test_every_module_is_a_room():
+    assert {room_of(path) for path in modules()} == set(ROOMS)
+
+
+@pytest.mark.parametrize("path", modules(), ids=room_of)
+def test_imports_follow_the_order_of_the_rooms(path):
+    before = ROOMS[: ROOMS.index(room_of(path))]
+    assert imported_rooms(path) <= set(before)
+
+
+def test_kernels_import_no_other_room():
+    for path in (SOURCES / "kernels").glob("*.py"):
+        assert imported_rooms(path) <= {"kernels.intrinsics"}
+
+
+def test_only_the_command_line_prints():
+    for path in modules():
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        prints = any(isinstance(call, ast.Name) and call.id == "print" for call in calls)
+        assert not prints or room_of(path) == "cli"
+
+
+def loaded_modules(code: str) -> set[str]:
+    report = "; import sys, json; sys.stderr.write(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code + report], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr))
+
+
+HELP = """
+import contextlib, sys, efge.cli
+sys.argv = ["efge", "--help"]
+with contextlib.suppress(SystemExit): efge.cli.main()
+"""
+HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch"}
+
+
+@pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])
+def test_start_loads_nothing_heavy(code):
+    assert not loaded_modules(code) & HEAVY
+
+
+def test_there_is_one_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", efge.__version__)
+    project = (ROOT / "pyproject.toml").read_text()
+    assert 'dynamic = ["version"]' in project
+    assert f'"{efge.__version__}"' not in project
+
+
+def test_public_names_have_docstrings_with_an_example():
+    for name in efge.__all__:
+        if not name.startswith("__") and name != "GraphError":
+            assert ">>> " in getattr(efge, name).__doc__, name
+    assert sorted(efge.__all__) == dir(efge)
+
+
+def run(*arguments, **options):
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "efge", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
+
+
+@pytest.fixture
+def friends(tmp_path):
+    path = tmp_path / "friends.csv"
+    path.write_text("from,to,weight\nann,bob,2\nbob,cid,0.5\ndan,dan,1\n")
+    return path
+
+
+def test_version_is_printed():
+    assert run("--version").stdout == f"efge {efge.__version__}\n"
+
+
+def test_info_tells_what_a_graph_is(friends):
+    done = run("info", friends)
+    assert done.returncode == 0
+    assert re.search(r"^nodes +4$", done.stdout, re.MULTILINE)
+    assert re.search(r"^components +2$", done.stdout, re.MULTILINE)
+    assert efge.read_graph(friends).fingerprint() in done.stdout
+
+
+def test_info_reads_standard_input():
+    assert re.search(r"^edges +2$", run("info", "-", input="a b\nb c\n").stdout, re.MULTILINE)
+
+
+def test_walks_are_written(friends, tmp_path):
+    done = run("walks", friends, "-o", tmp_path / "walks.txt", "--strategy", "node2vec", "--p", "0.5", "--seed", "3")
+    assert (done.returncode, done.stdout) == (0, "")
+    expected = efge.Walks(friends, efge.Node2VecWalk(0.5, 1.0), seed=3)
+    assert [line.split() for line in (tmp_path / "walks.txt").read_text().splitlines()] == list(expected)
+
+
+def test_walks_go_to_standard_output_and_to_devices(friends):
+    done = run("walks", friends, "-o", "-", "--seed", "3")
+    assert [line.split() for line in done.stdout.splitlines()] == list(efge.Walks(friends, seed=3))
+    assert run("walks", friends, "-o", "/dev/null").returncode == 0
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "nowhere.csv"], "efge: nowhere.csv: no such file"),
+        (["info", "."], "efge: .: a directory is not a file that can be read"),
+        (["info", "{friends}", "--format", "xml"], "efge: no format 'xml'; known: edgelist, csv"),
+        (["walks", "{friends}", "-o", "w.txt", "--strategy", "fast"], "efge: no walk strategy 'fast'; known: uniform"),
+        (["walks", "{friends}", "-o", "w.txt", "--q", "2"], "efge: p and q are node2vec's"),
+        (["walks", "{friends}", "-o", "no/such/folder/w.txt"], "efge: no/such/folder: no such folder"),
+        (["walks", "{friends}", "-o", "."], "efge: .: this is a directory; give the name of a file in it"),
+        (["walks", "{friends}", "-o", "w.txt", "--walk-length", "0"], "efge: walk_length is a whole number from 1 on"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(friends, tmp_path, arguments, message):
+    done = run(*(argument.format(friends=friends) for argument in arguments), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["friends.csv"]
+
+
+def test_help_ends_with_an_example():
+    for command in ("info", "walks"):
+        assert f"Example: efge {command}" in run(command, "--help").stdout
