@@ -1,12 +1,14 @@
-"""A worker that walks with one peer of efge, request by request, timing nothing but the walking.
+"""A worker that walks with efge or one of its peers, request by request, timing nothing but the walking.
 
     python walk_peers.py PEER THREADS GRAPH.npz
 
 The driver keeps one worker per peer and thread count, so that repeats of all tools can take turns while the
-others sleep. A worker reads one JSON request a line, ``{"p", "q", "walks_per_node", "walk_length", "seed"}``
-and answers ``{"seconds", "steps"}`` or ``{"error"}``. Every peer gets its fastest way from a graph to integer
-arrays of walks: building, tables, compilation and the conversion to node names stay outside the clock. The
-seed fixes the walks of grape only; the other peers draw from the generators that numba keeps per thread.
+others sleep. A worker reads one JSON request a line, ``{"p", "q", "walks_per_node", "walk_length", "seed",
+"documented"}`` and answers ``{"seconds", "steps"}`` or ``{"error"}``. A peer is called by its documented
+interface, or, to be kind to it, by the compiled loop inside, which needs digging but is its fastest way from a
+graph to integer arrays of walks: building, tables, compilation and the conversion to node names then stay outside
+the clock. efge is always called by its documented interface. The seed fixes the walks of efge and grape only; the
+other peers draw from the generators that numba keeps per thread.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ class Request:
     walks_per_node: int
     walk_length: int
     seed: int
+    documented: bool
 
     @classmethod
     def from_json(cls, line: str) -> Request:
@@ -81,8 +84,33 @@ class Peer(Protocol):
 
     package: str  # the distribution that holds the code
 
-    def plan(self, request: Request) -> Callable[[], Walks]:
-        """Do all that is not walking; calling the result walks, one walk per row."""
+    def plan(self, request: Request) -> Callable[[], Any]:
+        """Do all that is not walking; calling the result walks, and gives the walks, or their steps."""
+
+
+class Efge:
+    """efge's rounds of walks, each dropped when the next one comes; starts are shuffled within the clock."""
+
+    package = "efge"
+
+    def __init__(self, graph: Graph, threads: int) -> None:
+        import efge
+
+        self.graph = efge.Graph(graph.indptr, graph.indices)
+        self.threads = threads
+
+    def plan(self, request: Request) -> Callable[[], int]:
+        import efge
+
+        walks = efge.Walks(
+            self.graph,
+            efge.UniformWalk() if request.first_order else efge.Node2VecWalk(request.p, request.q),
+            walks_per_node=request.walks_per_node,
+            walk_length=request.walk_length,
+            seed=request.seed,
+            threads=self.threads,
+        )
+        return lambda: sum(len(some.nodes) - len(some) for some in walks.rounds())
 
 
 class Grape:
@@ -127,13 +155,21 @@ class Csrgraph:
         ones = np.ones(graph.indices.size, dtype=np.float32)
         matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(nodes, nodes))
         # Left to its default, csrgraph overrules NUMBA_NUM_THREADS.
-        normalized = csrgraph(matrix, threads=threads).normalize()
+        self.documented = csrgraph(matrix, threads=threads)
+        normalized = csrgraph(matrix.copy(), threads=threads).normalize()
         self.arrays = normalized.weights, normalized.src, normalized.dst
         self.graph = graph
 
     def plan(self, request: Request) -> Callable[[], Walks]:
         from csrgraph.random_walks import _node2vec_walks, _random_walk
 
+        if request.documented:
+            return lambda: self.documented.random_walks(
+                walklen=request.walk_length,
+                epochs=request.walks_per_node,
+                return_weight=request.q / request.p,
+                neighbor_weight=request.q,
+            )
         task = *self.arrays, self.graph.starts(request.walks_per_node), request.walk_length
         if request.first_order:
             return lambda: _random_walk(*task)
@@ -158,8 +194,11 @@ class Fastnode2vec:
         self.graph = fastnode2vec.Graph(edges, directed=False, weighted=False, verbose=False)
         self.walk_all = compiled_fastnode2vec_loop()
 
-    def plan(self, request: Request) -> Callable[[], Walks]:
+    def plan(self, request: Request) -> Callable[[], Any]:
         starts = np.tile(np.arange(len(self.graph.node_names)), request.walks_per_node)
+        if request.documented:
+            settings = request.walk_length, request.p, request.q
+            return lambda: [self.graph.generate_random_walk(*settings, start) for start in starts]
         arrays = self.graph.indptr, self.graph.indices
         return lambda: self.walk_all(*arrays, starts, request.walk_length, request.p, request.q)
 
@@ -188,12 +227,16 @@ class Pecanpy:
         self.graph = graph
         self.modes: dict[tuple[float, float], Any] = {}
 
-    def plan(self, request: Request) -> Callable[[], Walks]:
+    def plan(self, request: Request) -> Callable[[], Any]:
         from numba_progress import ProgressBar
 
         mode, has_neighbors, step = self._mode(request)
         starts = self.graph.starts(request.walks_per_node).astype(np.uint32)
+        # As pecanpy does itself.
+        np.random.default_rng(request.seed).shuffle(starts)
         transitions = request.walk_length - 1
+        if request.documented:
+            return lambda: mode.simulate_walks(request.walks_per_node, transitions)
 
         def walk() -> Walks:
             with ProgressBar(total=starts.size, disable=True) as progress:
@@ -211,6 +254,7 @@ class Pecanpy:
             mode.indptr = self.graph.indptr.astype(np.uint32)
             mode.indices = self.graph.indices.astype(np.uint32)
             mode.data = np.ones(self.graph.indices.size, dtype=np.float32)
+            mode.set_node_ids(list(map(str, range(self.graph.degrees.size))))
             mode.preprocess_transition_probs()
             self.modes[key] = mode, mode.get_has_nbrs(), mode.get_move_forward()
         return self.modes[key]
@@ -225,6 +269,7 @@ class Pecanpy:
 
 
 PEERS: dict[str, Callable[[Graph, int], Peer]] = {
+    "efge": Efge,
     "grape": Grape,
     "csrgraph": Csrgraph,
     "fastnode2vec": Fastnode2vec,
@@ -255,7 +300,7 @@ class Worker:
 
     def __init__(self, peer: Peer) -> None:
         self.peer = peer
-        self.warm: set[tuple[float, float]] = set()
+        self.warm: set[tuple[float, float, bool]] = set()
 
     def answer(self, line: str) -> dict[str, Any]:
         try:
@@ -272,14 +317,21 @@ class Worker:
         start = perf_counter()
         walks = walk()
         seconds = perf_counter() - start
-        rows, nodes = walks.shape
-        return {"seconds": seconds, "steps": rows * (nodes - 1)}
+        return {"seconds": seconds, "steps": steps_of(walks)}
 
     def _warm_up(self, request: Request) -> None:
         """Walks one step from everywhere, so that no peer compiles within the clock."""
-        if (request.p, request.q) not in self.warm:
+        kind = request.p, request.q, request.documented
+        if kind not in self.warm:
             self.peer.plan(replace(request, walks_per_node=1, walk_length=2))()
-            self.warm.add((request.p, request.q))
+            self.warm.add(kind)
+
+
+def steps_of(walks: Any) -> int:
+    """Transitions of walks in an array, of walks in lists, or as they were counted."""
+    if isinstance(walks, np.ndarray):
+        return int(walks.shape[0] * (walks.shape[1] - 1))
+    return walks if isinstance(walks, int) else sum(len(walk) - 1 for walk in walks)
 
 
 def main() -> None:

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from efge.graph import Graph, GraphError
+    from efge.errors import GraphError
+    from efge.graph import Graph
     from efge.inputs import as_graph
     from efge.readers import read_graph
     from efge.walks import CorpusWalk, Node2VecWalk, UniformWalk, Walks, WeightedWalk
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 # `efge --help` answer at once.
 _HOMES = {
     "Graph": "graph",
-    "GraphError": "graph",
+    "GraphError": "errors",
     "as_graph": "inputs",
     "read_graph": "readers",
     "CorpusWalk": "walks",

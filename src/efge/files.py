@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from efge.graph import GraphError
+from efge.errors import GraphError
 
 # What packed files begin with, by the suffix they go by.
 PACKED = {
@@ -27,7 +27,6 @@ PACKED = {
     ".xz": re.compile(rb"\xfd7zXZ\x00"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
-READING_ERRORS = (EOFError, zlib.error, lzma.LZMAError, OSError)
 
 
 def label_of(path: str | os.PathLike[str]) -> str:
@@ -36,23 +35,47 @@ def label_of(path: str | os.PathLike[str]) -> str:
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str], encoding: str = "utf-8") -> Iterator[BinaryIO]:
-    """The file's unpacked bytes, text in UTF-8; "-" is standard input. Trouble on the way is a GraphError."""
+def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """The file's bytes, unpacked; "-" is standard input. Trouble on the way is a GraphError."""
     label = label_of(path)
-    try:
-        with ExitStack() as stack:
+    with ExitStack() as stack:
+        try:
             raw = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
-            yield _recoded(_unpacked(cast(io.BufferedReader, raw), label), encoding)
-    except FileNotFoundError:
-        raise GraphError(f"{label}: no such file") from None
-    except IsADirectoryError:
-        raise GraphError(f"{label}: a directory is not a file that can be read") from None
-    except PermissionError:
-        raise GraphError(f"{label}: no permission to read the file") from None
-    except UnicodeDecodeError as error:
-        raise GraphError(f"{label}: the text is not in {encoding}: {error.reason} at byte {error.start}") from None
-    except READING_ERRORS as error:
-        raise GraphError(f"{label}: the file is damaged or cut short: {error}") from None
+            stream = _unpacked(cast(io.BufferedReader, raw), label)
+        except FileNotFoundError:
+            raise GraphError(f"{label}: no such file") from None
+        except IsADirectoryError:
+            raise GraphError(f"{label}: a directory is not a file that can be read") from None
+        except PermissionError:
+            raise GraphError(f"{label}: no permission to read the file") from None
+        except (OSError, ValueError) as error:
+            if isinstance(error, GraphError):
+                raise
+            raise GraphError(f"{label!r}: the file cannot be opened: {error}") from None
+        yield cast(BinaryIO, _Checked(stream, label))
+
+
+class _Checked:
+    """A stream whose errors are GraphErrors that name the file."""
+
+    def __init__(self, stream: BinaryIO, label: str) -> None:
+        self._stream = stream
+        self._label = label
+
+    def read(self, size: int = -1) -> bytes:
+        with self._named_errors():
+            return self._stream.read(size)
+
+    def readline(self) -> bytes:
+        with self._named_errors():
+            return self._stream.readline()
+
+    @contextmanager
+    def _named_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
+            raise GraphError(f"{self._label}: the file is damaged or cut short: {error}") from None
 
 
 def _unpacked(raw: io.BufferedReader, label: str) -> BinaryIO:
@@ -74,12 +97,16 @@ def _unpacked(raw: io.BufferedReader, label: str) -> BinaryIO:
     return raw
 
 
-def _recoded(stream: BinaryIO, encoding: str) -> BinaryIO:
+def in_utf8(stream: BinaryIO, encoding: str, label: str) -> BinaryIO:
+    """A stream of text in another encoding as one in UTF-8."""
     try:
-        codec = codecs.lookup(encoding).name
+        if codecs.lookup(encoding).name in ("utf-8", "ascii"):
+            return stream
+        return io.BytesIO(stream.read().decode(encoding).encode())
     except LookupError:
         raise GraphError(f"no encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from None
-    return stream if codec in ("utf-8", "ascii") else io.BytesIO(stream.read().decode(encoding).encode())
+    except UnicodeError as error:
+        raise GraphError(f"{label}: the text is not in {encoding}: {error}") from None
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from efge.errors import GraphError
 from efge.kernels import csr as kernel
 from efge.names import NameIndex, Names, name_array
 from efge.threads import available_threads
@@ -29,10 +30,6 @@ Weights = npt.NDArray[np.float64]
 
 # Each share of the edges needs cursors of its own, a number a node; more shares than this cost more than they save.
 _MOST_SHARES = 4
-
-
-class GraphError(ValueError):
-    """Input that is not a graph, or not the graph it says it is; the message names the place and the rule."""
 
 
 class Graph:
@@ -76,12 +73,15 @@ class Graph:
         names: Iterable[Hashable] | None = None,
         directed: bool = False,
     ) -> None:
-        starts = np.array(indptr, np.int64)
-        n = max(starts.size - 1, 0)
+        starts = _integers("indptr", indptr)
+        n = max(len(starts) - 1, 0)
+        rows = _integers("indices", indices)
+        if len(rows) and not (rows.min() >= 0 and rows.max() < n):
+            raise GraphError(f"indices are rows, 0 to {n - 1}; got {rows.min()} to {rows.max()}")
         state = {
             "indptr": starts,
-            "indices": np.array(indices, _node_type(n)),
-            "weights": None if weights is None else np.array(weights, np.float64),
+            "indices": rows.astype(_node_type(n)),
+            "weights": None if weights is None else _floats("weights", weights),
             "names": name_array(range(n) if names is None else names),
             "directed": bool(directed),
         }
@@ -90,6 +90,12 @@ class Graph:
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a graph does not change; build another to have other {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a graph does not change; it keeps its {name}")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field: self.__dict__[field] for field in ("indptr", "indices", "weights", "names", "directed")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -107,23 +113,20 @@ class Graph:
         return graph
 
     def _check(self) -> None:
-        n, indptr, indices = self.n_nodes, self.indptr, self.indices
-        if self.indptr.ndim != 1 or not len(indptr) or indptr[0] != 0 or indptr[-1] != len(indices):
+        n, indptr, indices = max(len(self.indptr) - 1, 0), self.indptr, self.indices
+        if not len(indptr) or indptr[0] != 0 or indptr[-1] != len(indices):
             raise GraphError(f"indptr goes from 0 to the number of entries, {len(indices)}; got {indptr}")
         if (np.diff(indptr) < 0).any():
             raise GraphError("indptr never descends")
-        if len(indices) and not (indices.min() >= 0 and indices.max() < n):
-            raise GraphError(f"indices are rows, 0 to {n - 1}; got {indices.min()} to {indices.max()}")
         rows = np.repeat(np.arange(n), np.diff(indptr))
         if ((np.diff(indices) <= 0) & (np.diff(rows) == 0)).any():
             raise GraphError("indices ascend strictly within a row; as_graph sorts and merges edges")
         if len(self.names) != n:
             raise GraphError(f"a graph of {n} nodes has {n} names; got {len(self.names)}")
-        if len(set(self.names.tolist())) != n:
-            raise GraphError("node names are distinct")
+        check_distinct(self.names)
         if self.weights is not None:
             if self.weights.shape != indices.shape:
-                raise GraphError(f"there is a weight for each of {len(indices)} entries; got {len(self.weights)}")
+                raise GraphError(f"there is a weight for each of {len(indices)} entries; got {self.weights.size}")
             check_weights(self.weights)
         if not self.directed:
             matrix = self.to_scipy()
@@ -155,12 +158,14 @@ class Graph:
     @cached_property
     def degrees(self) -> Offsets:
         """Entries in each row: neighbors, or out-neighbors where the graph is directed."""
-        return np.diff(self.indptr)
+        degrees = np.diff(self.indptr)
+        degrees.flags.writeable = False
+        return degrees
 
     @cached_property
     def n_isolated(self) -> int:
         """Number of nodes without any edge, in or out."""
-        lonely = self.degrees == 0
+        lonely: npt.NDArray[np.bool_] = self.degrees == 0
         if self.directed:
             lonely[self.indices] = False
         return int(lonely.sum())
@@ -313,6 +318,33 @@ def _node_type(n: int) -> type[np.signedinteger[Any]]:
     return np.int32 if n < 2**31 else np.int64
 
 
+def _integers(what: str, values: npt.ArrayLike) -> Offsets:
+    """A copy of whole numbers in one dimension."""
+    array = np.asarray(values)
+    if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
+        raise GraphError(f"{what} are whole numbers, one after the other; got {array.dtype} of shape {array.shape}")
+    if array.size and array.max() >= 2**63:
+        raise GraphError(f"{what} are numbers of 64 bits; got {array.max()}")
+    return array.astype(np.int64)
+
+
+def _floats(what: str, values: npt.ArrayLike) -> Weights:
+    try:
+        return np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise GraphError(f"{what} are numbers; got {values!r}") from None
+
+
+def check_distinct(names: Names) -> None:
+    """Refuse names of which two are equal, or that cannot be told apart at all."""
+    try:
+        distinct = len(set(names.tolist()))
+    except TypeError as error:
+        raise GraphError(f"a node name is hashable: {error}") from None
+    if distinct != len(names):
+        raise GraphError(f"node names are distinct; {len(names)} nodes have {distinct} names")
+
+
 def check_weights(weights: Weights, place: str = "entry {}") -> None:
     """Refuse a weight that is not finite and positive; `place` tells where, by its number."""
     wrong = ~(np.isfinite(weights) & (weights > 0))
@@ -330,6 +362,8 @@ def graph_from_edges(
     drop_self_loops: bool = False,
 ) -> Graph:
     """Build a graph from an (m, 2) array of rows; an undirected edge is given once, or merges with its other copies."""
+    if weights is not None and len(weights) != len(ends):
+        raise GraphError(f"there is a weight for each of {len(ends)} edges; got {len(weights)}")
     if drop_self_loops:
         proper = ends[:, 0] != ends[:, 1]
         ends = ends[proper]

@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from efge.columns import Columns
 from efge.graph import Graph
 from efge.objects import Reading, graph_from_object
 from efge.readers import read_graph
@@ -46,7 +47,7 @@ def as_graph(
         Whether to take weights; by default, if there are any. Edges without one weigh 1.
     source, target, weight : str or int, optional
         Columns of a data frame, by name or number; for graphs with attributes, the attribute that is the weight. By
-        default the columns "source" and "target" (or the first two) and "weight".
+        default the columns "source" and "target" (or the first two) and "weight"; other columns are left alone.
     nodes : iterable of names, optional
         Nodes that may have no edge. In front of the nodes of a list of edges, behind those of a graph.
     drop_self_loops : bool
@@ -69,7 +70,6 @@ def as_graph(
     >>> as_graph(np.array([[0, 2], [1, 0]]))
     Graph(2 nodes, 2 edges, directed, weighted, 0 isolated)
     """
-    reading = Reading(directed, weighted, source, target, weight, nodes, drop_self_loops)
     if isinstance(x, (str, os.PathLike)):
         return read_graph(
             x,
@@ -81,4 +81,4 @@ def as_graph(
             nodes=nodes,
             drop_self_loops=drop_self_loops,
         )
-    return graph_from_object(x, reading)
+    return graph_from_object(x, Reading(directed, Columns(source, target, weight, weighted), nodes, drop_self_loops))

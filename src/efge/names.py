@@ -3,36 +3,38 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from efge.errors import GraphError
 from efge.kernels import text as kernel
 
 Names = npt.NDArray[Any]
 Numbers = npt.NDArray[np.int32]
 Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
-Hashes = npt.NDArray[np.uint64]
+Keys = npt.NDArray[np.uint64]
 
-_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]*", re.ASCII)
+_PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
 
 def name_array(names: Iterable[Hashable]) -> Names:
     """A read-only array of the names: int64 if all are integers that fit, Python objects otherwise."""
-    if isinstance(names, np.ndarray) and names.ndim == 1 and names.dtype.kind in "iu":
-        names = names.tolist() if names.dtype == np.uint64 else names.astype(np.int64)
-    if not isinstance(names, np.ndarray):
-        items = [_plain(name) for name in names]
-        names = np.empty(len(items), object)
-        names[:] = items
+    if isinstance(names, np.ndarray) and names.dtype.kind == "i":
+        array = names.astype(np.int64)
+    else:
+        items = [plain_name(name) for name in (names.tolist() if isinstance(names, np.ndarray) else names)]
+        if any(item is None or (isinstance(item, float) and item != item) for item in items):
+            raise GraphError("a node name is not NaN or None")
+        array = np.fromiter(items, object, len(items))
         if all(type(item) is int and -(2**63) <= item < 2**63 for item in items):
-            names = names.astype(np.int64)
-    names.flags.writeable = False
-    return names
+            array = array.astype(np.int64)
+    array.flags.writeable = False
+    return array
 
 
 def names_of(texts: Sequence[str]) -> Names:
@@ -40,7 +42,7 @@ def names_of(texts: Sequence[str]) -> Names:
     return name_array(map(int, texts) if all(map(_PLAIN_INTEGER.fullmatch, texts)) else texts)
 
 
-def _plain(name: Hashable) -> Hashable:
+def plain_name(name: Hashable) -> Hashable:
     """NumPy's integers and strings as Python's own, and whole floats as integers: they are equal and hash alike."""
     if isinstance(name, np.generic):
         name = name.item()
@@ -65,7 +67,7 @@ class NameIndex:
             return np.fromiter((self._rows.get(name, -1) for name in names), np.int64, len(names))
         if not len(self._sorted):
             return np.full(len(names), -1, np.int64)
-        plain = [_plain(name) for name in names]
+        plain = [plain_name(name) for name in names]
         fits = np.array([isinstance(name, int) and -(2**63) <= name < 2**63 for name in plain], bool)
         values = np.array([name if fit else 0 for name, fit in zip(plain, fits, strict=True)], np.int64)
         places = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
@@ -82,7 +84,10 @@ class Fields(NamedTuple):
     @classmethod
     def of(cls, texts: Iterable[str]) -> Fields:
         """Texts as fields, one behind the other."""
-        encoded = [text.encode() for text in texts]
+        try:
+            encoded = [text.encode() for text in texts]
+        except UnicodeEncodeError as error:
+            raise GraphError(f"a name is text that UTF-8 can hold; got {error.object!r}") from None
         ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
         return cls(np.frombuffer(b"".join(encoded), np.uint8), ends[:-1], ends[1:])
 
@@ -95,11 +100,11 @@ class Fields(NamedTuple):
         values = np.empty(len(self.starts), np.int64)
         return values if kernel.parse_integers(*self, values) < 0 else None
 
-    def hashes(self, seed: int) -> Hashes:
-        """A hash of each field."""
-        hashes = np.empty(len(self.starts), np.uint64)
-        kernel.hash_fields(*self, np.uint64(seed), hashes)
-        return hashes
+    def keys(self, seed: int) -> Keys:
+        """A key for each field."""
+        keys = np.empty((len(self.starts), 2), np.uint64)
+        kernel.key_fields(*self, np.uint64(seed), keys)
+        return keys
 
     def text(self, i: int) -> str:
         """One field, for messages and headings."""
@@ -107,12 +112,12 @@ class Fields(NamedTuple):
 
 
 class Prepared(NamedTuple):
-    """A run of fields on its way to being numbered."""
+    """A run of fields on its way to being numbered: as integers, if all are, or by their keys under a seed."""
 
-    fields: Fields
+    fields: Callable[[], Fields]
     values: npt.NDArray[np.int64] | None
-    seed: int
-    hashes: Hashes | None
+    seed: int = 0
+    keys: Keys | None = None
 
 
 class ObjectNames:
@@ -124,59 +129,88 @@ class ObjectNames:
     def number(self, items: Sequence[Hashable]) -> Numbers:
         """The number of each item."""
         numbers = self._numbers
-        return np.fromiter((numbers.setdefault(item, len(numbers)) for item in items), np.int32, len(items))
+        try:
+            return np.fromiter((numbers.setdefault(item, len(numbers)) for item in items), np.int32, len(items))
+        except TypeError as error:
+            raise GraphError(f"a node name is hashable: {error}") from None
 
     def names(self) -> Names:
         """All names so far, in order."""
         return name_array(self._numbers)
 
 
-class _Hashes:
-    """Numbers 64-bit hashes; grows as they come."""
+class _Keys:
+    """Numbers keys of two words; grows as they come."""
 
     def __init__(self) -> None:
         self.count = 0
-        self._hashes, self._numbers = self._slots(1 << 12)
+        self._keys, self._numbers = self._slots(1 << 12)
 
     @staticmethod
-    def _slots(size: int) -> tuple[npt.NDArray[np.uint64], Numbers]:
-        return np.zeros(size, np.uint64), np.full(size, -1, np.int32)
+    def _slots(size: int) -> tuple[Keys, Numbers]:
+        return np.zeros((size, 2), np.uint64), np.full(size, -1, np.int32)
 
-    def number(self, hashes: npt.NDArray[np.uint64]) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """The number of each hash, and the positions at which new ones appeared."""
-        numbers = np.empty(len(hashes), np.int32)
-        firsts = np.empty(len(hashes), np.int64)
+    def number(self, keys: Keys) -> tuple[Numbers, npt.NDArray[np.int64]]:
+        """The number of each key, and the positions at which new ones appeared."""
+        numbers = np.empty(len(keys), np.int32)
+        firsts = np.empty(len(keys), np.int64)
         known, position = self.count, 0
         while True:
             fresh = firsts[self.count - known :]
-            position, self.count = kernel.number_hashes(
-                hashes, position, self._hashes, self._numbers, numbers, self.count, fresh
+            position, self.count = kernel.number_keys(
+                keys, position, self._keys, self._numbers, numbers, self.count, fresh
             )
-            if position == len(hashes):
+            if position == len(keys):
                 return numbers, firsts[: self.count - known].copy()
-            larger = self._slots(2 * len(self._hashes))
-            kernel.move_slots(self._hashes, self._numbers, *larger)
-            self._hashes, self._numbers = larger
+            larger = self._slots(2 * len(self._numbers))
+            kernel.move_slots(self._keys, self._numbers, *larger)
+            self._keys, self._numbers = larger
 
 
 class IntegerNames:
-    """Numbers integers of 64 bits."""
+    """Numbers integers of 64 bits: by a table while they are small, as most ids are, by keys otherwise."""
 
     def __init__(self) -> None:
-        self._hashes = _Hashes()
+        self._table: Numbers | None = np.full(1 << 12, -1, np.int32)
+        self._keys = _Keys()
         self._names: list[npt.NDArray[np.int64]] = []
+        self._seen = self._count = 0
 
     def number(self, values: npt.NDArray[np.int64]) -> Numbers:
         """The number of each value."""
-        hashes = np.empty(len(values), np.uint64)
-        kernel.hash_integers(values, hashes)
-        numbers, firsts = self._hashes.number(hashes)
+        self._seen += len(values)
+        if self._table is not None and len(values):
+            # A table four times as long as there are values costs less than the edges themselves.
+            if values.min() >= 0 and values.max() < 4 * self._seen + (1 << 20):
+                numbers, firsts = self._number_small(values, int(values.max()))
+                self._names.append(values[firsts])
+                return numbers
+            self._keys.number(_keys_of(self.names()))
+            self._table = None
+        numbers, firsts = self._keys.number(_keys_of(values))
         self._names.append(values[firsts])
         return numbers
+
+    def _number_small(self, values: npt.NDArray[np.int64], largest: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
+        assert self._table is not None
+        if largest >= len(self._table):
+            longer = np.full(2 * (largest + 1), -1, np.int32)
+            longer[: len(self._table)] = self._table
+            self._table = longer
+        numbers, firsts = np.empty(len(values), np.int32), np.empty(len(values), np.int64)
+        known = self._count
+        self._count = kernel.number_small(values, self._table, numbers, known, firsts)
+        return numbers, firsts[: self._count - known]
 
     def names(self) -> Names:
         """All names so far, in order."""
         return name_array(np.concatenate([np.empty(0, np.int64), *self._names]))
+
+
+def _keys_of(values: npt.NDArray[np.int64]) -> Keys:
+    keys = np.zeros((len(values), 2), np.uint64)
+    keys[:, 0] = values.view(np.uint64)
+    return keys
 
 
 class TextNames:
@@ -187,18 +221,18 @@ class TextNames:
         self._forget()
 
     def _forget(self) -> None:
-        self._hashes = _Hashes()
+        self._keys = _Keys()
         self._bytes: Bytes = np.empty(1 << 16, np.uint8)
         self._starts = np.zeros(1 << 12, np.int64)
 
-    def number(self, fields: Fields, hashes: Hashes | None = None) -> Numbers:
-        """The number of each field; `hashes` are theirs under the current seed, if known already."""
-        known = self._hashes.count
-        numbers, firsts = self._hashes.number(fields.hashes(self.seed) if hashes is None else hashes)
+    def number(self, fields: Fields, keys: Keys | None = None) -> Numbers:
+        """The number of each field; `keys` are theirs under the current seed, if known already."""
+        known = self._keys.count
+        numbers, firsts = self._keys.number(fields.keys(self.seed) if keys is None else keys)
         self._reserve(known, fields.take(firsts))
         kernel.append_fields(*fields, firsts, known, self._bytes, self._starts)
         if kernel.first_other_name(*fields, numbers, self._bytes, self._starts) >= 0:
-            # Two names have one hash: number everything again under another seed.
+            # Two long names have one key: number everything again under another seed.
             names = self.texts()[:known]
             self.seed += 1
             self._forget()
@@ -216,7 +250,7 @@ class TextNames:
 
     def texts(self) -> list[str]:
         """The names, in order."""
-        starts = self._starts[: self._hashes.count + 1].tolist()
+        starts = self._starts[: self._keys.count + 1].tolist()
         data = self._bytes[: starts[-1]].tobytes()
         if data.isascii():
             text = data.decode("ascii")
@@ -234,11 +268,16 @@ class FieldNames:
         self._integers: IntegerNames | None = IntegerNames()
         self._texts = TextNames()
 
+    @property
+    def are_integers(self) -> bool:
+        """Whether all names so far are integers."""
+        return self._integers is not None
+
     def prepare(self, fields: Fields) -> Prepared:
         """What can be done for a run of fields apart from the others, in any thread."""
         values = None if self._integers is None else fields.integers()
         seed = self._texts.seed
-        return Prepared(fields, values, seed, fields.hashes(seed) if values is None else None)
+        return Prepared(lambda: fields, values, seed, fields.keys(seed) if values is None else None)
 
     def number(self, prepared: Prepared) -> Numbers:
         """The numbers of the fields; runs come in the order of the input."""
@@ -247,7 +286,7 @@ class FieldNames:
                 return self._integers.number(prepared.values)
             self._texts.number(Fields.of(map(str, self._integers.names().tolist())))
             self._integers = None
-        return self._texts.number(prepared.fields, prepared.hashes if prepared.seed == self._texts.seed else None)
+        return self._texts.number(prepared.fields(), prepared.keys if prepared.seed == self._texts.seed else None)
 
     def names(self) -> Names:
         """All names so far: integers if every one is, text as it was written otherwise."""

@@ -5,15 +5,17 @@ No library is imported here unless one of its objects was passed: types are told
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from efge.graph import Graph, GraphError, Weights, check_weights, graph_from_edges
-from efge.names import IntegerNames, Names, Numbers, ObjectNames, name_array
+from efge.columns import Columns
+from efge.errors import GraphError
+from efge.graph import Graph, Weights, check_distinct, check_weights, graph_from_edges
+from efge.names import IntegerNames, Names, Numbers, ObjectNames, name_array, plain_name
 
 
 @dataclass(frozen=True)
@@ -21,16 +23,25 @@ class Reading:
     """How to read an object as a graph; None means: as the object says."""
 
     directed: bool | None = None
-    weighted: bool | None = None
-    source: str | int | None = None
-    target: str | int | None = None
-    weight: str | int | None = None
+    columns: Columns = field(default_factory=Columns)
     nodes: Iterable[Hashable] | None = None
     drop_self_loops: bool = False
+
+    @property
+    def weighted(self) -> bool | None:
+        """Whether to take weights."""
+        return self.columns.weighted
+
+    @property
+    def weight(self) -> str | int | None:
+        """The column or attribute that is the weight."""
+        return self.columns.weight
 
 
 def graph_from_object(x: Any, reading: Reading) -> Graph:
     """Turn an object of a kind that is known into a graph."""
+    if reading.nodes is not None:
+        reading = replace(reading, nodes=list(reading.nodes))
     for knows, convert in _CONVERTERS:
         if knows(x):
             return convert(x, reading)
@@ -98,6 +109,7 @@ def _from_networkx(x: Any, reading: Reading) -> Graph:
 
 def _from_igraph(x: Any, reading: Reading) -> Graph:
     names = name_array(x.vs["name"] if "name" in x.vs.attributes() else range(x.vcount()))
+    check_distinct(names)
     ends = np.array(x.get_edgelist(), np.int32).reshape(-1, 2)
     attribute = "weight" if reading.weight is None else reading.weight
     present = attribute in x.es.attributes()
@@ -112,14 +124,19 @@ def _from_igraph(x: Any, reading: Reading) -> Graph:
 
 def _from_geometric(x: Any, reading: Reading) -> Graph:
     """A PyTorch Geometric `Data`: edges are the columns of `edge_index`, an undirected one in both directions."""
-    ends = np.asarray(x.edge_index).astype(np.int64)
-    if ends.ndim != 2 or ends.shape[0] != 2:
-        raise GraphError(f"edge_index has two rows; got shape {ends.shape}")
+    ends = np.asarray(x.edge_index)
+    if ends.ndim != 2 or ends.shape[0] != 2 or (ends.size and ends.dtype.kind not in "iu"):
+        raise GraphError(f"edge_index has two rows of whole numbers; got {ends.dtype} of shape {ends.shape}")
     n = int(getattr(x, "num_nodes", None) or ends.max(initial=-1) + 1)
     weights = getattr(x, "edge_weight" if reading.weight is None else str(reading.weight), None)
     if weights is None and (reading.weighted or reading.weight is not None):
         raise GraphError(f"no edge weights {reading.weight or 'edge_weight'!r} in {_kind(x)}")
-    values = np.ones(ends.shape[1]) if weights is None else np.asarray(weights, np.float64).reshape(-1)
+    values = np.ones(ends.shape[1])
+    if weights is not None:
+        flat = np.asarray(weights)
+        values = _as_weights(flat[:, 0] if flat.ndim == 2 and flat.shape[1] == 1 else flat, lambda i: f"edge {i}")
+    if values.shape != (ends.shape[1],):
+        raise GraphError(f"there is a weight for each of {ends.shape[1]} edges; got {values.shape}")
     weighted = weights is not None if reading.weighted is None else reading.weighted
     return _from_entries(ends, values, n, weighted, reading)
 
@@ -176,47 +193,31 @@ def _from_array(x: npt.NDArray[Any], reading: Reading) -> Graph:
         return _from_matrix(coo_array(x), reading)
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         raise GraphError(f"an array is (n, n), a matrix, or (m, 2) or (m, 3), a list of edges; got shape {x.shape}")
-    weights = x[:, 2] if x.shape[1] == 3 and reading.weighted is not False else None
-    if weights is None and reading.weighted:
-        raise GraphError(f"a weighted list of edges has three columns; got shape {x.shape}")
-    return _from_columns(x[:, 0], x[:, 1], weights, reading)
-
-
-_PAIRS = [("source", "target"), ("src", "dst"), ("from", "to"), ("u", "v"), ("node1", "node2")]
+    source, target, weight = reading.columns.choose([], x.shape[1])
+    return _from_columns(x[:, source], x[:, target], None if weight is None else x[:, weight], reading)
 
 
 def _from_frame(x: Any, reading: Reading) -> Graph:
     """A pandas or Polars data frame or an Arrow table: a row for each edge."""
-    columns = _column_names(x)
-    default = next((pair for pair in _PAIRS if set(pair) <= set(columns)), tuple(columns[:2]))
-    if len(default) < 2:
-        raise GraphError(f"a table of edges has two columns or more; there are: {columns}")
-    source = _column(x, default[0] if reading.source is None else reading.source)
-    target = _column(x, default[1] if reading.target is None else reading.target)
-    weight = reading.weight
-    if weight is None and reading.weighted is not False and "weight" in columns:
-        weight = "weight"
-    if weight is None and reading.weighted:
-        raise GraphError(f"a weighted graph has a weight column; there are: {columns}")
-    weights = None if weight is None or reading.weighted is False else _column(x, weight)
-    return _from_columns(source, target, weights, reading)
+    names = list(x.schema.names if hasattr(x, "column_names") else x.columns)
+    source, target, weight = reading.columns.choose(names, len(names))
+    weights = None if weight is None else _column(x, names[weight], weight)
+    return _from_columns(_column(x, names[source], source), _column(x, names[target], target), weights, reading)
 
 
-def _column_names(x: Any) -> list[Any]:
-    return list(x.column_names if hasattr(x, "column_names") else x.columns)
-
-
-def _column(x: Any, name: str | int) -> npt.NDArray[Any]:
-    columns = _column_names(x)
-    if name not in columns:
-        if not isinstance(name, int) or not 0 <= name < len(columns):
-            raise GraphError(f"no column {name!r}; there are: {', '.join(map(str, columns))}")
-        name = columns[name]
-    column = x[name]
-    missing = np.asarray(column.isna() if hasattr(column, "isna") else column.is_null())
+def _column(x: Any, name: Any, place: int) -> npt.NDArray[Any]:
+    if hasattr(x, "iloc"):
+        values = x.iloc[:, place]
+        missing, array = values.isna().to_numpy(), values.to_numpy()
+    elif hasattr(x, "to_series"):
+        values = x.to_series(place)
+        missing, array = values.is_null().to_numpy(), values.to_numpy()
+    else:
+        values = x.column(place)
+        missing, array = np.asarray(values.is_null()), np.asarray(values)
     if missing.any():
         raise GraphError(f"column {name!r}, row {int(np.argmax(missing))}: a value is missing")
-    return np.asarray(column.to_numpy())
+    return np.asarray(array)
 
 
 def _from_columns(
@@ -224,7 +225,11 @@ def _from_columns(
 ) -> Graph:
     """A list of edges, a column for each of its parts."""
     numbers, names = _number(source, target, reading.nodes)
-    values = None if weights is None else _as_weights(weights, lambda i: f"edge {i} ({source[i]!r}, {target[i]!r})")
+
+    def place(i: int) -> str:
+        return f"edge {i} {plain_name(source[i]), plain_name(target[i])}"
+
+    values = None if weights is None else _as_weights(weights, place)
     return _build(numbers, values, names, bool(reading.directed), reading)
 
 
@@ -237,11 +242,8 @@ def _from_pairs(x: Iterable[Any], reading: Reading) -> Graph:
     if sizes == {2} and reading.weighted:
         raise GraphError("a weighted graph has edges of three parts: source, target, weight")
     names = ObjectNames()
-    names.number(list(reading.nodes or ()))
-    try:
-        numbers = names.number([name for edge in edges for name in edge[:2]])
-    except TypeError as error:
-        raise GraphError(f"a node name is hashable: {error}") from None
+    names.number([] if reading.nodes is None else list(reading.nodes))
+    numbers = names.number([name for edge in edges for name in edge[:2]])
     weighted = sizes == {3} and reading.weighted is not False
     weights = _as_weights([edge[2] for edge in edges], lambda i: f"edge {i} {edges[i][:2]}") if weighted else None
     return _build(numbers.reshape(-1, 2), weights, names.names(), bool(reading.directed), reading)
@@ -251,24 +253,27 @@ def _number(
     source: npt.NDArray[Any], target: npt.NDArray[Any], nodes: Iterable[Hashable] | None
 ) -> tuple[Numbers, Names]:
     """Rows for the ends of the edges: a node is numbered when it first appears, line by line."""
-    source, target = _signed(source), _signed(target)
+    source, target = _whole(source), _whole(target)
     ends = np.empty((len(source), 2), np.result_type(source, target))
     ends[:, 0], ends[:, 1] = source, target
-    if ends.dtype.kind == "f" and np.isfinite(ends).all() and (ends == np.rint(ends)).all() and _fits(ends):
-        ends = ends.astype(np.int64)
     if ends.dtype.kind in "iu" and nodes is None and _fits(ends):
         integers = IntegerNames()
         return integers.number(ends.ravel().astype(np.int64)).reshape(-1, 2), integers.names()
     if ends.dtype.kind == "f" and np.isnan(ends).any():
         raise GraphError(f"edge {int(np.argmax(np.isnan(ends).any(axis=1)))}: a node name is not NaN")
     names = ObjectNames()
-    names.number(list(nodes or ()))
+    names.number([] if nodes is None else list(nodes))
     return names.number(ends.ravel().tolist()).reshape(-1, 2), names.names()
 
 
-def _signed(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Unsigned integers as signed ones where they fit, as Python's otherwise: NumPy would make them floats."""
-    return column.astype(np.int64 if _fits(column) else object) if column.dtype == np.uint64 else column
+def _whole(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Whole numbers of any kind as int64 where they fit, as Python's otherwise; anything else as it is.
+
+    Left to itself, NumPy would round large ones when it joins columns of two kinds.
+    """
+    if column.dtype.kind not in "uf" or not np.isfinite(column).all() or (column != np.rint(column)).any():
+        return column
+    return column.astype(np.int64 if _fits(column) else object)
 
 
 def _fits(values: npt.NDArray[Any]) -> bool:
@@ -278,9 +283,11 @@ def _fits(values: npt.NDArray[Any]) -> bool:
 def _as_weights(values: Any, place: Callable[[int], str]) -> Weights:
     try:
         weights = np.asarray(values, np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         wrong = next(i for i, value in enumerate(values) if not _is_float(value))
         raise GraphError(f"{place(wrong)}: a weight is a number; got {values[wrong]!r}") from None
+    if weights.ndim != 1:
+        raise GraphError(f"{place(0)}: a weight is a number; got {values[0]!r}")
     wrong_ones = ~(np.isfinite(weights) & (weights > 0))
     if wrong_ones.any():
         first = int(np.argmax(wrong_ones))
@@ -291,7 +298,7 @@ def _as_weights(values: Any, place: Callable[[int], str]) -> Weights:
 def _is_float(value: Any) -> bool:
     try:
         float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     return True
 
@@ -301,7 +308,7 @@ def _build(ends: Numbers, weights: Weights | None, names: Names, directed: bool,
 
 
 def _is_iterable(x: Any) -> bool:
-    return isinstance(x, (Iterable, Iterator)) and not isinstance(x, (str, bytes, dict))
+    return isinstance(x, Iterable) and not isinstance(x, (str, bytes, dict))
 
 
 _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, Reading], Graph]]] = [
@@ -312,6 +319,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, Reading], Graph]]]
     (_is_from("scipy", "tocoo"), _from_matrix),
     (lambda x: isinstance(x, np.ndarray), _from_array),
     (_is_from("pandas", "columns"), _from_frame),
+    (_is_from("polars", "collect"), lambda x, reading: _from_frame(x.collect(), reading)),
     (_is_from("polars", "columns"), _from_frame),
     (_is_from("pyarrow", "column_names"), _from_frame),
     (_is_iterable, _from_pairs),

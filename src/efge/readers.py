@@ -11,18 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from efge.files import PACKED, READING_ERRORS, label_of, opened
-from efge.graph import Graph, GraphError, graph_from_edges
+from efge.columns import Columns
+from efge.errors import GraphError
+from efge.files import PACKED, in_utf8, label_of, opened
+from efge.graph import Graph, graph_from_edges
 from efge.names import names_of
 from efge.objects import Reading, graph_from_object
-from efge.textfiles import (
-    Columns,
-    NumberedEdges,
-    TextSource,
-    read_adjacency_list,
-    read_edge_list,
-    read_node_names,
-)
+from efge.textfiles import NumberedEdges, TextFormat, read_adjacency_list, read_edge_list, read_node_names
+from efge.textlines import TextSource
 
 _Path = str | os.PathLike[str]
 
@@ -34,9 +30,15 @@ class _File(NamedTuple):
     label: str
     nodes: TextSource | Iterable[Hashable] | None
     reading: Reading
-    columns: Columns
+    written: TextFormat
     key: str | None
     comments: str
+    encoding: str
+
+    @property
+    def text(self) -> TextSource:
+        """The file as text."""
+        return TextSource(in_utf8(self.stream, self.encoding, self.label), self.label, self.comments)
 
 
 def read_graph(
@@ -66,7 +68,8 @@ def read_graph(
     path : path, or "-"
         A file, unpacked on the way if it is packed by gzip, bzip2, xz or Zstandard; "-" is standard input.
     nodes : path or iterable of names, optional
-        Names of nodes, a line each, of which some may have no edge; they come first, in this order.
+        Names of nodes, a line each, of which some may have no edge. In front of the nodes of a list of edges, behind
+        those of formats that list their nodes themselves.
     weighted : bool, optional
         Whether to read weights; by default, if there are any.
     directed : bool, optional
@@ -108,17 +111,18 @@ def read_graph(
     """
     label = label_of(path)
     read = _reader(label, format)
-    columns = Columns(delimiter, header, source, target, weight, weighted)
     with ExitStack() as stack:
         node_names: TextSource | Iterable[Hashable] | None = None
         if isinstance(nodes, (str, os.PathLike)):
-            node_stream = stack.enter_context(opened(nodes, encoding))
+            node_stream = in_utf8(stack.enter_context(opened(nodes)), encoding, label_of(nodes))
             node_names = TextSource(node_stream, label_of(nodes), comments)
         elif nodes is not None:
             node_names = list(nodes)
-        stream = stack.enter_context(opened(path, encoding))
-        reading = Reading(directed, weighted, source, target, weight, None, drop_self_loops)
-        return read(_File(stream, label, node_names, reading, columns, key, comments))
+        stream = stack.enter_context(opened(path))
+        columns = Columns(source, target, weight, weighted)
+        reading = Reading(directed, columns, drop_self_loops=drop_self_loops)
+        written = TextFormat(delimiter, header)
+        return read(_File(stream, label, node_names, reading, written, key, comments, encoding))
 
 
 def _reader(label: str, given: str | None) -> Callable[[_File], Graph]:
@@ -131,46 +135,65 @@ def _reader(label: str, given: str | None) -> Callable[[_File], Graph]:
 
 
 def _read_edge_list(file: _File) -> Graph:
-    return _graph(file, read_edge_list(TextSource(file.stream, file.label, file.comments), file.columns, file.nodes))
+    return _graph(file, read_edge_list(file.text, file.written, file.reading.columns, file.nodes))
 
 
 def _read_tsv(file: _File) -> Graph:
-    return _read_edge_list(file._replace(columns=replace(file.columns, delimiter=file.columns.delimiter or "\t")))
+    return _read_edge_list(file._replace(written=file.written._replace(delimiter=file.written.delimiter or "\t")))
 
 
 def _read_adjacency_list(file: _File) -> Graph:
     if file.reading.weighted:
-        raise GraphError(f"{file.label}: an adjacency list has no weights; pass weighted=None")
-    text = TextSource(file.stream, file.label, file.comments)
-    return _graph(file, read_adjacency_list(text, file.columns.delimiter, file.nodes))
+        raise GraphError(f"{file.label}: an adjacency list has no weights; leave out weighted")
+    return _graph(file, read_adjacency_list(file.text, file.written, file.nodes))
 
 
 def _graph(file: _File, edges: NumberedEdges) -> Graph:
     reading = file.reading
-    return graph_from_edges(*edges, directed=bool(reading.directed), drop_self_loops=reading.drop_self_loops)
+    try:
+        return graph_from_edges(*edges, directed=bool(reading.directed), drop_self_loops=reading.drop_self_loops)
+    except GraphError as error:
+        raise GraphError(f"{file.label}: {error}") from None
 
 
 def _object_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File], Graph]:
     """A reader for a format that a library loads as an object of its own."""
 
     def read(file: _File) -> Graph:
+        nodes = read_node_names(file.nodes) if isinstance(file.nodes, TextSource) else file.nodes
         try:
             loaded = load(file)
-        except (GraphError, MemoryError, *READING_ERRORS):
-            raise
+            in_text = kind in _NAMED_BY_TEXT
+            if nodes is not None and not in_text and not _has_text_columns(loaded):
+                nodes = names_of([str(name) for name in nodes]).tolist()
+            graph = graph_from_object(loaded, replace(file.reading, nodes=nodes))
+            return _with_plain_names(graph) if in_text else graph
+        except (GraphError, MemoryError) as error:
+            known = isinstance(error, MemoryError) or str(error).startswith(file.label)
+            raise error if known else GraphError(f"{file.label}: {error}") from None
         except ModuleNotFoundError as error:
             extra = error.name
             raise GraphError(f"{file.label}: reading {kind} needs {extra}: pip install 'efge[{extra}]'") from None
         except Exception as error:
             reason = " ".join(str(error).split()) or type(error).__name__
             raise GraphError(f"{file.label}: not a {kind} file that can be read: {reason}") from None
-        nodes = read_node_names(file.nodes) if isinstance(file.nodes, TextSource) else file.nodes
-        try:
-            return graph_from_object(loaded, replace(file.reading, nodes=nodes))
-        except GraphError as error:
-            raise GraphError(f"{file.label}: {error}") from None
 
     return read
+
+
+# Formats whose names are text; in them as in every text, names that are all integers are integers.
+_NAMED_BY_TEXT = ("GraphML", "GML", "Pajek")
+
+
+def _has_text_columns(loaded: Any) -> bool:
+    return any("string" in str(column) for column in getattr(getattr(loaded, "schema", None), "types", ()))
+
+
+def _with_plain_names(graph: Graph) -> Graph:
+    names = graph.names.tolist()
+    if not all(isinstance(name, str) for name in names):
+        return graph
+    return Graph._of_valid(graph.indptr, graph.indices, graph.weights, names_of(names), graph.directed)
 
 
 def _bytes(file: _File) -> io.BytesIO:
@@ -192,29 +215,51 @@ def _load_arrow(file: _File) -> Any:
     import pyarrow.ipc
 
     data = _bytes(file)
-    if data.getvalue()[:4] in (b"FEA1", b"ARRO"):
-        return pyarrow.feather.read_table(data)
-    return pyarrow.ipc.open_stream(data).read_all()
+    is_file = data.getvalue()[:4] in (b"FEA1", b"ARRO")
+    table = pyarrow.feather.read_table(data) if is_file else pyarrow.ipc.open_stream(data).read_all()
+    # Arrow trusts what it reads, and would look for values outside of a damaged file.
+    table.validate(full=True)
+    return table
 
 
 def _load_graphml(file: _File) -> Any:
     import networkx as nx
 
-    return _with_plain_names(nx.read_graphml(_bytes(file), force_multigraph=True))
+    data = _bytes(file)
+    for edge in re.findall(rb"<edge\b[^>]*>", data.getvalue()):
+        # NetworkX would make a node called None.
+        if not (re.search(rb"\bsource\s*=", edge) and re.search(rb"\btarget\s*=", edge)):
+            raise GraphError(f"an edge has a source and a target; got {edge.decode('utf-8', 'replace')}")
+    return nx.read_graphml(data, force_multigraph=True)
 
 
 def _load_gml(file: _File) -> Any:
     import networkx as nx
 
-    data = _bytes(file)
-    has_labels = re.search(rb"^\s*label\s", data.getvalue(), re.MULTILINE) is not None
-    return _with_plain_names(nx.read_gml(data, label="label" if has_labels else "id"))
+    text = file.text.stream.read().decode()
+    # Only a multigraph may have an edge twice; its copies merge as everywhere.
+    text = re.sub(r"\bgraph\s*\[", "graph [ multigraph 1 ", re.sub(r"\bmultigraph\s+\d", "", text), count=1)
+    try:
+        return nx.parse_gml(text, label="label")
+    except nx.NetworkXError as error:
+        if "label" not in str(error):
+            raise
+        return nx.parse_gml(text, label="id")
 
 
 def _load_pajek(file: _File) -> Any:
     import networkx as nx
 
-    graph = _with_plain_names(nx.read_pajek(_bytes(file)))
+    text = file.text.stream.read().decode()
+    vertices = re.search(r"^\s*\*vertices\s+(\d+)", text, re.MULTILINE | re.IGNORECASE)
+    if vertices is None:
+        raise GraphError("a Pajek network begins with *Vertices and their number")
+    _check_pajek_edges(text)
+    graph = nx.parse_pajek(text)
+    if len(graph) != int(vertices[1]):
+        raise GraphError(
+            f"a Pajek network names each vertex once; *Vertices says {vertices[1]}, there are {len(graph)}"
+        )
     said = file.reading.weight is not None or file.reading.weighted is not None
     if not said and all(weight == 1 for *_, weight in graph.edges(data="weight", default=1)):
         # NetworkX puts a weight of 1 where the file has none.
@@ -222,14 +267,13 @@ def _load_pajek(file: _File) -> Any:
     return graph
 
 
-def _with_plain_names(graph: Any) -> Any:
-    """Names that are all integers as integers, as in every other text."""
-    import networkx as nx
-
-    names = list(graph)
-    if all(isinstance(name, str) for name in names):
-        return nx.relabel_nodes(graph, dict(zip(names, names_of(names).tolist(), strict=True)))
-    return graph
+def _check_pajek_edges(text: str) -> None:
+    section = ""
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("*"):
+            section = line.split()[0].lower()
+        elif section in ("*edges", "*arcs") and len(line.split()) == 1 and not line.lstrip().startswith("%"):
+            raise GraphError(f"line {number}: an edge has two ends; got {line.strip()!r}")
 
 
 def _load_mat(file: _File) -> Any:
@@ -271,7 +315,11 @@ def _load_npz(file: _File) -> Any:
 def _load_matrix_market(file: _File) -> Any:
     import scipy.io
 
-    return scipy.io.mmread(_bytes(file))
+    data = _bytes(file)
+    # SciPy would read past the end.
+    if re.search(rb"[eE][+-]?\s*\Z", data.getvalue()):
+        raise GraphError("the file ends within a number")
+    return scipy.io.mmread(data)
 
 
 _FORMATS: dict[str, Callable[[_File], Graph]] = {

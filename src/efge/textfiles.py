@@ -7,33 +7,25 @@ the file; so memory holds the edges and a few blocks, never the text.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from itertools import chain
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from efge.graph import GraphError, Weights
+from efge.columns import Columns, pair_by_name
+from efge.errors import GraphError
+from efge.graph import Weights
 from efge.kernels import text as kernel
 from efge.names import FieldNames, Fields, Names, Numbers, Prepared
+from efge.textlines import WHITESPACE, Block, Line, Lines, TextSource, blocks_of, first_lines, split
 from efge.threads import map_ahead
 
-_BLOCK = 1 << 21
-_PAIRS = [
-    ("source", "target"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2"),
-    ("id1", "id2"), ("id_1", "id_2"), ("fromnodeid", "tonodeid"),
-]  # fmt: skip
-_WEIGHTS = ("weight", "w", "value", "count")
+_NO_DELIMITER = 0xFF  # never a byte of UTF-8
 _NODE_HEADINGS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
-
-class TextSource(NamedTuple):
-    """An open file of text, and what messages call it."""
-
-    stream: BinaryIO
-    label: str
-    comments: str = "#%"
+# A text file whose lines begin with a name, or the names themselves.
+Nodes = TextSource | Iterable[object] | None
 
 
 class NumberedEdges(NamedTuple):
@@ -44,40 +36,40 @@ class NumberedEdges(NamedTuple):
     names: Names
 
 
-@dataclass(frozen=True)
-class Columns:
-    """Which columns of an edge list to read, by name or by number from 0; None: see what the file looks like."""
+class TextFormat(NamedTuple):
+    """How a table is written; None: see what it looks like."""
 
     delimiter: str | None = None
     header: bool | None = None
-    source: str | int | None = None
-    target: str | int | None = None
-    weight: str | int | None = None
-    weighted: bool | None = None
 
 
-# A text file whose lines begin with a name, or the names themselves.
-Nodes = TextSource | Iterable[object] | None
-
-
-def read_edge_list(source: TextSource, columns: Columns, nodes: Nodes = None) -> NumberedEdges:
+def read_edge_list(source: TextSource, written: TextFormat, columns: Columns, nodes: Nodes = None) -> NumberedEdges:
     """Read a line for each edge: two names and, if there is one, a weight."""
-    blocks = _blocks(source)
-    head, blocks = _head(source, blocks)
-    layout = _layout(source, head, columns)
+    head, blocks = _head(source, "edge")
+    layout = _layout(head, written, columns)
     names = FieldNames()
     _number_nodes(names, nodes, layout.delimiter)
 
-    def split(block: _Block) -> tuple[Prepared, Weights | None]:
-        lines = _split(source, block, layout.delimiter)
-        if layout.header and block.first_line <= head[0].number:
-            lines = lines._replace(firsts=lines.firsts[1:])
+    def has_header(block: Block) -> bool:
+        return layout.header and block.first_line <= head[0].number
+
+    def split_edges(block: Block) -> tuple[Fields, Weights | None]:
+        lines = split(block, source.label, source.comments, layout.delimiter)
+        lines = lines.without_first() if has_header(block) else lines
         _check_field_counts(lines, layout.fields)
-        weights = None if layout.weight is None else _weights(lines, lines.column(layout.weight))
-        return names.prepare(_checked_names(lines, lines.columns(layout.source, layout.target))), weights
+        weights = None if layout.weight is None else _weights(lines, layout.weight, head[0])
+        return _checked_names(lines, lines.columns(layout.source, layout.target)), weights
+
+    def prepare(block: Block) -> tuple[Prepared, Weights | None]:
+        if layout.is_plain and names.are_integers and not has_header(block):
+            values = _plain_values(block, layout.delimiter)
+            if values is not None:
+                return Prepared(lambda: split_edges(block)[0], values), None
+        fields, weights = split_edges(block)
+        return names.prepare(fields), weights
 
     ends, weights = [], []
-    for prepared, some in map_ahead(split, blocks):
+    for prepared, some in map_ahead(prepare, blocks):
         ends.append(names.number(prepared))
         weights.append(some)
     if not sum(map(len, ends)):
@@ -86,19 +78,19 @@ def read_edge_list(source: TextSource, columns: Columns, nodes: Nodes = None) ->
     return NumberedEdges(np.concatenate(ends).reshape(-1, 2), all_weights, names.names())
 
 
-def read_adjacency_list(source: TextSource, delimiter: str | None, nodes: Nodes = None) -> NumberedEdges:
+def read_adjacency_list(source: TextSource, written: TextFormat, nodes: Nodes = None) -> NumberedEdges:
     """Read a line for each node: its name, then the names of its neighbors."""
-    head, blocks = _head(source, _blocks(source))
-    code = _delimiter_code(source, delimiter) if delimiter else _guess_delimiter(source, head[0].text, (2, 1 << 62))
+    head, blocks = _head(source, "edge")
+    delimiter = _delimiter(head[0], written.delimiter, likely=range(2, 1 << 31))
     names = FieldNames()
-    _number_nodes(names, nodes, code)
+    _number_nodes(names, nodes, delimiter)
 
-    def split(block: _Block) -> tuple[Prepared, _Lines]:
-        lines = _split(source, block, code)
+    def prepare(block: Block) -> tuple[Prepared, Lines]:
+        lines = split(block, source.label, source.comments, delimiter)
         return names.prepare(_checked_names(lines, lines.fields)), lines
 
     ends = []
-    for prepared, lines in map_ahead(split, blocks):
+    for prepared, lines in map_ahead(prepare, blocks):
         numbers = names.number(prepared)
         heads = lines.firsts[:-1]
         is_neighbor = np.ones(len(numbers), bool)
@@ -108,11 +100,11 @@ def read_adjacency_list(source: TextSource, delimiter: str | None, nodes: Nodes 
     return NumberedEdges(np.concatenate(ends), None, names.names())
 
 
-def read_node_names(source: TextSource) -> Names:
-    """Read a line for each node that begins with its name."""
+def read_node_names(source: TextSource) -> list[str]:
+    """Read a name a line."""
     names = FieldNames()
-    _number_nodes(names, source, kernel.WHITESPACE)
-    return names.names()
+    _number_nodes(names, source, _NO_DELIMITER)
+    return [str(name) for name in names.names().tolist()]
 
 
 class Tokens(NamedTuple):
@@ -131,11 +123,11 @@ def read_tokens(source: TextSource, known: Iterable[str]) -> Iterator[Tokens]:
     names = FieldNames()
     names.number(names.prepare(Fields.of(known)))
 
-    def split(block: _Block) -> tuple[Prepared, _Lines]:
-        lines = _split(source, block, kernel.WHITESPACE)
+    def prepare(block: Block) -> tuple[Prepared, Lines]:
+        lines = split(block, source.label, source.comments, WHITESPACE)
         return names.prepare(lines.fields), lines
 
-    for prepared, lines in map_ahead(split, _blocks(source)):
+    for prepared, lines in map_ahead(prepare, blocks_of(source)):
         yield Tokens(names.number(prepared), lines.firsts, lines.describe)
 
 
@@ -146,97 +138,35 @@ def _number_nodes(names: FieldNames, nodes: Nodes, delimiter: int) -> None:
         names.number(names.prepare(Fields.of(map(str, nodes))))
         return
     source = nodes
-    head, blocks = _head(source, _blocks(source), what="node")
-    heading = head[0].fields(delimiter)[0].lower() in _NODE_HEADINGS and len(head) > 1
+    head, blocks = _head(source, "node")
+    has_heading = len(head) > 1 and head[0].fields(delimiter)[0].lower() in _NODE_HEADINGS
 
-    def split(block: _Block) -> Prepared:
-        lines = _split(source, block, delimiter)
-        if heading and block.first_line <= head[0].number:
-            lines = lines._replace(firsts=lines.firsts[1:])
+    def prepare(block: Block) -> Prepared:
+        lines = split(block, source.label, source.comments, delimiter)
+        lines = lines.without_first() if has_heading and block.first_line <= head[0].number else lines
         return names.prepare(_checked_names(lines, lines.column(0)))
 
-    for prepared in map_ahead(split, blocks):
+    for prepared in map_ahead(prepare, blocks):
         names.number(prepared)
 
 
-class _Block(NamedTuple):
-    """Whole lines of a file, and the number of the first."""
-
-    data: npt.NDArray[np.uint8]
-    first_line: int
-
-
-class _Lines(NamedTuple):
-    """The fields of a block: line i has the fields firsts[i] to firsts[i + 1] - 1."""
-
-    label: str
-    block: _Block
-    fields: Fields
-    firsts: npt.NDArray[np.int64]
-
-    def column(self, number: int) -> Fields:
-        return self.fields.take(self.firsts[:-1] + number)
-
-    def columns(self, first: int, second: int) -> Fields:
-        if len(self.fields.starts) == 2 * (len(self.firsts) - 1) and (first, second) == (0, 1):
-            return self.fields
-        return self.fields.take((self.firsts[:-1, None] + np.array([first, second])).ravel())
-
-    def where(self, position: int) -> str:
-        """The place of a byte, for messages."""
-        newlines = np.count_nonzero(self.block.data[:position] == kernel.NEWLINE)
-        return f"{self.label}, line {self.block.first_line + newlines}"
-
-    def where_field(self, field: int) -> str:
-        return self.where(int(self.fields.starts[field]))
-
-    def describe(self, field: int) -> tuple[str, str]:
-        return self.where_field(field), self.fields.text(field)
+def _plain_values(block: Block, delimiter: int) -> npt.NDArray[np.int64] | None:
+    """The integers of a block that holds nothing but pairs of them, the most common and the fastest case."""
+    values = np.empty(len(block.data) // 2 + 2, np.int64)
+    count = kernel.parse_plain_edges(block.data, delimiter, values)
+    return values[:count] if count >= 0 else None
 
 
-def _blocks(source: TextSource) -> Iterator[_Block]:
-    line = 1
-    while data := source.stream.read(_BLOCK) + source.stream.readline():
-        if line == 1:
-            data = _without_byte_order_mark(source.label, data)
-        block = _Block(np.frombuffer(data, np.uint8), line)
-        line += data.count(b"\n")
-        yield block
-
-
-def _without_byte_order_mark(label: str, data: bytes) -> bytes:
-    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise GraphError(f"{label}, line 1: text is in UTF-8; this is UTF-16, so pass encoding='utf-16'")
-    return data.removeprefix(b"\xef\xbb\xbf")
-
-
-def _split(source: TextSource, block: _Block, delimiter: int) -> _Lines:
-    data = block.data
-    starts = np.empty(len(data) + 2, np.int64)
-    ends, firsts = np.empty_like(starts), np.empty_like(starts)
-    comments = np.frombuffer(source.comments.encode(), np.uint8)
-    n_fields, n_lines = kernel.tokenize(data, 0, len(data), delimiter, comments, starts, ends, firsts)
-    lines = _Lines(source.label, block, Fields(data, starts[:n_fields], ends[:n_fields]), firsts[: n_lines + 1])
-    if data.min() == 0:
-        raise GraphError(f"{lines.where(int(np.argmin(data)))}: text has no NUL byte; the file is binary")
-    if data.max() >= 128:
-        try:
-            data.tobytes().decode()
-        except UnicodeDecodeError as error:
-            place = lines.where(error.start)
-            raise GraphError(f"{place}: text is in UTF-8; this is not, so pass its encoding, as latin-1") from None
-    return lines
-
-
-def _check_field_counts(lines: _Lines, expected: int) -> None:
-    wrong = np.diff(lines.firsts) != expected
+def _check_field_counts(lines: Lines, expected: int) -> None:
+    counts = np.diff(lines.firsts)
+    wrong = counts != expected
     if wrong.any():
         line = int(np.argmax(wrong))
-        place, got = lines.where_field(int(lines.firsts[line])), int(np.diff(lines.firsts)[line])
-        raise GraphError(f"{place}: an edge has {expected} fields in this file; got {got}")
+        place, _ = lines.describe(int(lines.firsts[line]))
+        raise GraphError(f"{place}: an edge has {expected} fields in this file; got {counts[line]}")
 
 
-def _checked_names(lines: _Lines, fields: Fields) -> Fields:
+def _checked_names(lines: Lines, fields: Fields) -> Fields:
     empty = fields.starts == fields.ends
     if empty.any():
         place = lines.where(int(fields.starts[np.argmax(empty)]))
@@ -244,29 +174,20 @@ def _checked_names(lines: _Lines, fields: Fields) -> Fields:
     return fields
 
 
-def _weights(lines: _Lines, fields: Fields) -> Weights:
+def _weights(lines: Lines, column: int, first: Line) -> Weights:
+    fields = lines.column(column)
     values = np.empty(len(fields.starts))
     kernel.parse_weights(*fields, values)
     for i in np.flatnonzero(np.isnan(values)).tolist():
-        text = fields.text(i)
+        text, place = fields.text(i), lines.where(int(fields.starts[i]))
         try:
             values[i] = float("none" if "_" in text else text)
         except ValueError:
-            raise GraphError(f"{lines.where(int(fields.starts[i]))}: a weight is a number; got {text!r}") from None
+            hint = "; if this line names the columns, pass header=True" if place == first.place else ""
+            raise GraphError(f"{place}: a weight is a number; got {text!r}{hint}") from None
         if not 0 < values[i] < np.inf:
-            place = lines.where(int(fields.starts[i]))
             raise GraphError(f"{place}: a weight is finite and positive; got {text}")
     return values
-
-
-class _HeadLine(NamedTuple):
-    number: int
-    text: str
-
-    def fields(self, delimiter: int) -> list[str]:
-        block = _Block(np.frombuffer(self.text.encode(), np.uint8), self.number)
-        fields = _split(TextSource(None, "", ""), block, delimiter).fields  # type: ignore[arg-type]
-        return [fields.text(i) for i in range(len(fields.starts))]
 
 
 class _Layout(NamedTuple):
@@ -274,113 +195,71 @@ class _Layout(NamedTuple):
 
     delimiter: int
     fields: int
+    header: bool
     source: int
     target: int
     weight: int | None
-    header: bool
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a line is two names and nothing else."""
+        return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
 
 
-def _head(source: TextSource, blocks: Iterator[_Block], what: str = "edge") -> tuple[list[_HeadLine], Iterator[_Block]]:
-    """The first lines, at most two, that are neither blank nor comments; and all blocks from theirs on."""
+def _head(source: TextSource, what: str) -> tuple[list[Line], Iterator[Block]]:
+    """The first two lines, or the only one, and all blocks from theirs on."""
+    blocks = blocks_of(source)
     for block in blocks:
-        head = []
-        for number, line in enumerate(block.data.tobytes().split(b"\n"), block.first_line):
-            text = line.decode("utf-8", "replace").strip(" \r")
-            if text.strip() and not (source.comments and text.lstrip().startswith(tuple(source.comments))):
-                head.append(_HeadLine(number, text))
-                if len(head) == 2:
-                    break
+        head = first_lines(source, block, 2)
         if head:
             return head, chain([block], blocks)
     raise GraphError(f"{source.label}: a graph has at least one {what}; the file is empty")
 
 
-def _delimiter_code(source: TextSource, delimiter: str) -> int:
-    if delimiter in (" ", "whitespace"):
-        return kernel.WHITESPACE
-    if len(delimiter) != 1 or not delimiter.isascii():
-        raise GraphError(f"{source.label}: a delimiter is one ASCII character or 'whitespace'; got {delimiter!r}")
-    return ord(delimiter)
-
-
-def _guess_delimiter(source: TextSource, line: str, counts: tuple[int, int]) -> int:
-    """Tabs, commas or semicolons where they make a likely number of fields, white space otherwise."""
-    is_csv = ".csv" in source.label.lower()
-    for delimiter in "\t,;":
-        fields = line.count(delimiter) + 1
-        if fields > 1 and (counts[0] <= fields <= counts[1] or is_csv or delimiter == "\t"):
-            return ord(delimiter)
-    return kernel.WHITESPACE
-
-
-def _layout(source: TextSource, head: list[_HeadLine], columns: Columns) -> _Layout:
-    code = (
-        _delimiter_code(source, columns.delimiter)
-        if columns.delimiter
-        else _guess_delimiter(source, head[0].text, (2, 3))
-    )
-    first = head[0].fields(code)
-    second = head[1].fields(code) if len(head) > 1 else []
-    place = f"{source.label}, line {head[0].number}"
-    header = _has_header(first, second, columns, code)
-    heading = [field.lower() for field in first] if header else []
-
-    def position(wanted: str | int | None) -> int | None:
-        if isinstance(wanted, str):
-            if wanted.lower() not in heading:
-                raise GraphError(f"{place}: no column {wanted!r}; there are: {', '.join(first)}")
-            return heading.index(wanted.lower())
-        if wanted is not None and not 0 <= wanted < len(first):
-            raise GraphError(f"{place}: no column {wanted}; the line has {len(first)} fields")
-        return wanted
-
-    given = position(columns.source), position(columns.target), position(columns.weight)
-    by_name = _columns_by_name(heading)
+def _layout(head: list[Line], written: TextFormat, columns: Columns) -> _Layout:
+    place = head[0].place
+    likely = range(2, 4) if columns.source is None else range(2, 1 << 31)
+    delimiter = _delimiter(head[0], written.delimiter, likely)
+    first = head[0].fields(delimiter)
+    second = head[1].fields(delimiter) if len(head) > 1 else []
+    header = written.header
+    if header is None:
+        header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
     if len(first) < 2:
         raise GraphError(f"{place}: an edge has two node names; got {len(first)} field")
-    if len(first) > 3 and by_name is None and given[0] is None:
-        _refuse_many_fields(place, first)
-    if given[0] is not None or given[1] is not None:
-        ends = (given[0] or 0, 1 if given[1] is None else given[1])
-        weight = given[2]
-    else:
-        ends = by_name[:2] if by_name else (0, 1)
-        default = by_name[2] if by_name else (2 if len(first) == 3 else None)
-        weight = given[2] if given[2] is not None else default
-    if columns.weighted and weight is None:
-        raise GraphError(f"{place}: a weighted graph has a weight column; the line has {len(first)} fields")
-    if columns.weighted is False:
-        weight = None
-    return _Layout(code, len(first), *ends, weight, header)
+    if len(first) > 3 and columns.source is None and not (header and pair_by_name(first)):
+        hint = "choose columns, as source=0, target=1, weight=2"
+        if any(field.startswith("{") for field in first):
+            hint = "for attributes in braces, write the file again with networkx.write_weighted_edgelist"
+        raise GraphError(f"{place}: an edge has two node names and at most a weight; got {len(first)} fields; {hint}")
+    try:
+        return _Layout(delimiter, len(first), header, *columns.choose(first if header else [], len(first)))
+    except GraphError as error:
+        raise GraphError(f"{place}: {error}") from None
 
 
-def _refuse_many_fields(place: str, fields: list[str]) -> None:
-    hint = "choose columns, as source=0, target=1, weight=2"
-    if any(field.startswith("{") for field in fields):
-        hint = "for attributes in braces, write the file again with networkx.write_weighted_edgelist"
-    raise GraphError(f"{place}: an edge has two node names and at most a weight; got {len(fields)} fields; {hint}")
+def _delimiter(line: Line, given: str | None, likely: range) -> int:
+    """The delimiter that was given; else tab, semicolon or comma, where they make a likely number of fields."""
+    if given in (" ", "whitespace"):
+        return WHITESPACE
+    if given is not None:
+        if len(given) != 1 or not given.isascii() or given in '\n\r"':
+            raise GraphError(f"{line.label}: a delimiter is one ASCII character or 'whitespace'; got {given!r}")
+        return ord(given)
+    for delimiter in b"\t;,":
+        fields = line.fields(delimiter) if delimiter in line.text else []
+        sure = delimiter == ord("\t") or ".csv" in line.label.lower() or pair_by_name(fields) is not None
+        if len(fields) in likely or (sure and len(fields) > 1):
+            return delimiter
+    return WHITESPACE
 
 
-def _has_header(first: list[str], second: list[str], columns: Columns, delimiter: int) -> bool:
-    if columns.header is not None:
-        return columns.header
-    if any(isinstance(column, str) for column in (columns.source, columns.target, columns.weight)):
+def _looks_like_header(first: list[str], second: list[str]) -> bool:
+    """Names that are known as those of an edge's ends, or words over numbers."""
+    if pair_by_name(first) is not None:
         return True
-    if delimiter == kernel.WHITESPACE:
-        return False
-    if _columns_by_name([field.lower() for field in first]) is not None:
-        return True
-    # A first line of words over lines of numbers.
-    return len(second) == len(first) > 1 and not any(map(_is_number, first)) and all(map(_is_number, second[:2]))
+    return len(second) == len(first) and not any(map(_is_number, first)) and all(map(_is_number, second[:2]))
 
 
 def _is_number(field: str) -> bool:
     return field.lstrip("-").isdigit()
-
-
-def _columns_by_name(heading: list[str]) -> tuple[int, int, int | None] | None:
-    for source, target in _PAIRS:
-        if source in heading and target in heading:
-            weight = next((heading.index(name) for name in _WEIGHTS if name in heading), None)
-            return heading.index(source), heading.index(target), weight
-    return None

@@ -19,13 +19,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from efge.errors import GraphError
 from efge.files import label_of, opened, written_whole
-from efge.graph import Graph, GraphError, Nodes, Offsets
+from efge.graph import Graph, Nodes, Offsets
 from efge.inputs import as_graph
 from efge.kernels import text as text_kernel
 from efge.kernels import walks as kernel
 from efge.names import Fields
-from efge.textfiles import TextSource, read_tokens
+from efge.textfiles import read_tokens
+from efge.textlines import TextSource
 from efge.threads import available_threads
 
 # Nodes in a round: enough to keep threads busy, few enough to stay in the cache.

@@ -2,17 +2,21 @@
 
 The sorts are stable, so weights of duplicate edges are added in the order of the input, in both directions alike. Each
 kernel handles a share of the edges or columns, from `low` to `high`, with cursors of its own, so that shares can run
-side by side without changing the outcome.
+side by side without changing the outcome. Indices are unsigned: signed ones cost Numba a test for negative ones.
 """
 
+import numpy as np
 from numba import njit
+
+U = np.uint64
+_NONE, _ONE = np.uint64(0), np.uint64(1)
 
 
 @njit(cache=True, nogil=True)
 def count_columns(ends, low, high, both_ways, counts):
     """Add to `counts` how many entries each column gets from the edges low .. high - 1."""
-    for edge in range(low, high):
-        source, target = ends[edge, 0], ends[edge, 1]
+    for edge in range(U(low), U(high)):
+        source, target = U(ends[edge, 0]), U(ends[edge, 1])
         counts[target] += 1
         if both_ways and source != target:
             counts[source] += 1
@@ -22,16 +26,16 @@ def count_columns(ends, low, high, both_ways, counts):
 def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weights):
     """Put the row of every entry at its column's cursor, and its weight, if there are any."""
     weighted = weights.shape[0] > 0
-    for edge in range(low, high):
-        source, target = ends[edge, 0], ends[edge, 1]
-        place = cursors[target]
-        cursors[target] = place + 1
+    for edge in range(U(low), U(high)):
+        source, target = U(ends[edge, 0]), U(ends[edge, 1])
+        place = U(cursors[target])
+        cursors[target] += 1
         rows[place] = source
         if weighted:
             row_weights[place] = weights[edge]
         if both_ways and source != target:
-            place = cursors[source]
-            cursors[source] = place + 1
+            place = U(cursors[source])
+            cursors[source] += 1
             rows[place] = target
             if weighted:
                 row_weights[place] = weights[edge]
@@ -40,19 +44,19 @@ def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weigh
 @njit(cache=True, nogil=True)
 def count_rows(rows, low, high, counts):
     """Add to `counts` how many of the entries low .. high - 1 each row has."""
-    for place in range(low, high):
-        counts[rows[place]] += 1
+    for place in range(U(low), U(high)):
+        counts[U(rows[place])] += 1
 
 
 @njit(cache=True, nogil=True)
 def sort_by_row(column_starts, rows, row_weights, low, high, cursors, indices, weights):
     """Put the column of every entry of the columns low .. high - 1 at its row's cursor, and its weight."""
     weighted = weights.shape[0] > 0
-    for column in range(low, high):
-        for place in range(column_starts[column], column_starts[column + 1]):
-            row = rows[place]
-            target = cursors[row]
-            cursors[row] = target + 1
+    for column in range(U(low), U(high)):
+        for place in range(U(column_starts[column]), U(column_starts[column + _ONE])):
+            row = U(rows[place])
+            target = U(cursors[row])
+            cursors[row] += 1
             indices[target] = column
             if weighted:
                 weights[target] = row_weights[place]

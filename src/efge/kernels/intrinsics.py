@@ -24,7 +24,7 @@ def high_product(typing_context, a, b):
 
 @intrinsic
 def prefetch(typing_context, array, position):
-    """Ask for the cache line of array[position] without waiting for it; array is flat and contiguous.
+    """Ask for the cache line of array.ravel()[position] without waiting for it; the array is contiguous.
 
     A position outside the array is harmless: nothing is read.
     """

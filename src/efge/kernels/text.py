@@ -1,7 +1,7 @@
 """Lines of bytes -> fields -> integers, floats, or numbers of names.
 
-Kernels point to bytes by their position and leave messages to their callers. A name is known by a 64-bit hash; callers
-verify that names with one hash are one name, and hash again with another seed if they are not.
+Kernels point to bytes by their position and leave messages to their callers. A name is known by a key of two words: the
+name itself if it is short; for longer ones, callers verify that names with one key are one name.
 """
 
 import numpy as np
@@ -13,6 +13,8 @@ NEWLINE, RETURN, SPACE, TAB, QUOTE = 10, 13, 32, 9, 34
 WHITESPACE = 0  # as a delimiter: any run of spaces and tabs
 
 _BATCH = 64
+U = np.uint64
+_ONE = np.uint64(1)
 _POWERS = 10.0 ** np.arange(23)
 
 
@@ -23,93 +25,148 @@ def _is_gap(byte, delimiter):
 
 
 @njit
+def _skip_gap(data, position, high, delimiter):
+    while position < high and _is_gap(data[position], delimiter):
+        position += _ONE
+    return position
+
+
+@njit
+def _skip_line(data, position, high):
+    while position < high and data[position] != NEWLINE:
+        position += _ONE
+    return position
+
+
+@njit
 def _field_end(data, position, high, delimiter):
     if delimiter == WHITESPACE:
         while position < high:
             byte = data[position]
-            if byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN:
+            if byte <= SPACE and (byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN):
                 break
-            position += 1
+            position += _ONE
     else:
         while position < high and data[position] != delimiter and data[position] != NEWLINE:
-            position += 1
+            position += _ONE
     return position
 
 
 @njit
 def _closing_quote(data, position, high, delimiter):
-    """Where the quoted field that opens at `position` closes, or -1 if it does not close before its field ends."""
-    position += 1
+    """Where the quoted field that opens at `position` closes; `position` itself if it never does."""
+    begin = position
+    position += _ONE
     while position < high and data[position] != NEWLINE:
         if data[position] == QUOTE:
-            after = position + 1
-            while after < high and _is_gap(data[after], delimiter):
-                after += 1
+            after = _skip_gap(data, position + _ONE, high, delimiter)
             if after == high or data[after] == NEWLINE or data[after] == delimiter:
                 return position
-            if data[after] == QUOTE and after == position + 1:
-                position += 1
-        position += 1
-    return -1
+            if data[after] == QUOTE and after == position + _ONE:
+                position += _ONE
+        position += _ONE
+    return begin
 
 
 @njit(cache=True, nogil=True)
-def tokenize(data, low, high, delimiter, comments, starts, ends, firsts):
-    """Split data[low:high] into fields; line i has the fields firsts[i] .. firsts[i + 1] - 1.
+def tokenize(data, delimiter, comments, starts, ends, firsts):
+    """Split bytes into fields; line i has the fields firsts[i] .. firsts[i + 1] - 1.
 
-    Blank lines and lines that begin with a byte of `comments` are passed over. Returns the number of fields and lines.
+    Blank lines and lines that begin with a byte of `comments` are passed over. Returns the number of fields, of lines,
+    and of quoted fields in which quotes are doubled.
     """
-    fields = 0
-    lines = 0
-    position = low
+    high = U(data.shape[0])
+    fields, lines, position = U(0), U(0), U(0)
+    doubled = 0
     while position < high:
-        while position < high and _is_gap(data[position], delimiter):
-            position += 1
-        if position == high:
-            break
-        byte = data[position]
-        if byte == NEWLINE:
-            position += 1
+        # Where tabs delimit, one at the begin of a line is an empty field, but a line of nothing else is blank.
+        visible = _skip_gap(data, position, high, WHITESPACE)
+        blank = visible == high or data[visible] == NEWLINE
+        if not blank:
+            for mark in comments:
+                blank |= data[visible] == mark
+        if blank:
+            position = _skip_line(data, visible, high) + _ONE
             continue
-        comment = False
-        for mark in comments:
-            comment |= byte == mark
-        if comment:
-            while position < high and data[position] != NEWLINE:
-                position += 1
-            continue
+        position = _skip_gap(data, position, high, delimiter)
         firsts[lines] = fields
-        lines += 1
-        while True:
-            while position < high and _is_gap(data[position], delimiter):
-                position += 1
-            ended = position == high or data[position] == NEWLINE
-            if ended and delimiter == WHITESPACE:
-                break
+        lines += _ONE
+        more = True
+        while more:
             start = position
-            end = -1
-            if not ended and delimiter != WHITESPACE and data[position] == QUOTE:
+            end = position
+            if delimiter != WHITESPACE and position < high and data[position] == QUOTE:
                 end = _closing_quote(data, position, high, delimiter)
-            if end >= 0:
-                start += 1
-                position = end + 1
-                while position < high and _is_gap(data[position], delimiter):
-                    position += 1
+            if end > start:
+                start += _ONE
+                for inside in range(start, end):
+                    if data[inside] == QUOTE:
+                        doubled += 1
+                        break
+                position = _skip_gap(data, end + _ONE, high, delimiter)
             else:
-                position = _field_end(data, position, high, delimiter)
-                end = position
-                while end > start and _is_gap(data[end - 1], delimiter):
-                    end -= 1
+                end = position = _field_end(data, position, high, delimiter)
+                while end > start and _is_gap(data[end - _ONE], delimiter):
+                    end -= _ONE
             starts[fields] = start
             ends[fields] = end
-            fields += 1
-            if delimiter != WHITESPACE:
-                if position < high and data[position] == delimiter:
-                    position += 1
-                else:
-                    break
+            fields += _ONE
+            if delimiter == WHITESPACE:
+                position = _skip_gap(data, position, high, delimiter)
+                more = position < high and data[position] != NEWLINE
+            else:
+                more = position < high and data[position] == delimiter
+                if more:
+                    position = _skip_gap(data, position + _ONE, high, delimiter)
+        position += _ONE
     firsts[lines] = fields
-    return fields, lines
+    return np.int64(fields), np.int64(lines), doubled
+
+
+@njit(cache=True, nogil=True)
+def undouble_quotes(data, starts, ends):
+    """Make one quote of two in fields that stand in quotes; they end earlier then, and nothing else moves."""
+    for i in range(starts.shape[0]):
+        start, end = starts[i], ends[i]
+        if start == 0 or data[start - 1] != QUOTE or end == data.shape[0] or data[end] != QUOTE:
+            continue
+        place, position = start, start
+        while position < end:
+            data[place] = data[position]
+            position += 2 if data[position] == QUOTE and position + 1 < end and data[position + 1] == QUOTE else 1
+            place += 1
+        ends[i] = place
+
+
+@njit(cache=True, nogil=True)
+def parse_plain_edges(data, delimiter, values):
+    """Fill `values` from lines of two plain integers, in one pass; their count, or -1 where a line is anything else.
+
+    What it reads is what `tokenize` and `parse_integers` would find; it is for speed alone.
+    """
+    size = U(data.shape[0])
+    # A space stands for any white space; only one of it is plain.
+    between = U(SPACE) if delimiter == WHITESPACE else U(delimiter)
+    position, count = U(0), U(0)
+    while position < size:
+        for after in (between, U(NEWLINE)):
+            value, begin = U(0), position
+            digit = U(data[position]) - U(48) if position < size else U(10)
+            leading_zero = digit == U(0)
+            while digit < U(10):
+                value = value * U(10) + digit
+                position += U(1)
+                digit = U(data[position]) - U(48) if position < size else U(10)
+            digits = position - begin
+            if after == U(NEWLINE) and position < size and data[position] == RETURN:
+                position += U(1)
+            ended = U(data[position]) == after if position < size else after == U(NEWLINE)
+            if not ended or digits == U(0) or digits > U(18) or (leading_zero and digits > U(1)):
+                return -1
+            position += U(1)
+            values[count] = np.int64(value)
+            count += U(1)
+    return np.int64(count)
 
 
 @njit(cache=True, nogil=True)
@@ -126,7 +183,7 @@ def parse_integers(data, starts, ends, values):
         if digits < 1 or digits > 19 or (data[start] == 48 and (digits > 1 or negative)):
             return i
         value = np.uint64(0)
-        for position in range(start, end):
+        for position in range(U(start), U(end)):
             digit = np.uint64(data[position]) - np.uint64(48)
             if digit > np.uint64(9):
                 return i
@@ -171,63 +228,93 @@ def _mix(z):
 
 
 @njit(cache=True, nogil=True)
-def hash_integers(values, hashes):
-    """One-to-one, so that equal hashes are equal integers."""
-    for i in range(values.shape[0]):
-        hashes[i] = _mix(np.uint64(values[i]))
+def key_fields(data, starts, ends, seed, keys):
+    """A key of two words for each field: the field itself and its size up to 15 bytes, two hashes and 255 beyond."""
+    for i in range(U(starts.shape[0])):
+        size = U(ends[i] - starts[i])
+        low, high = U(0), U(0)
+        if size < U(16):
+            for position in range(U(starts[i]), U(ends[i])):
+                high = (high << U(8)) | (low >> U(56))
+                low = (low << U(8)) | U(data[position])
+            keys[i, 0], keys[i, 1] = low, high | (size << U(56))
+        else:
+            low, high = seed + size, ~seed
+            for position in range(U(starts[i]), U(ends[i])):
+                low = (low ^ U(data[position])) * U(0x9E3779B97F4A7C15)
+                low ^= low >> U(29)
+                high = (high ^ U(data[position])) * U(0xC2B2AE3D27D4EB4F)
+                high ^= high >> U(31)
+            keys[i, 0], keys[i, 1] = _mix(low), _mix(high) | U(0xFF00000000000000)
+
+
+@njit(inline="always")
+def _slot(low, high, mask):
+    return _mix(low ^ (high * U(0x9E3779B97F4A7C15))) & mask
 
 
 @njit(cache=True, nogil=True)
-def hash_fields(data, starts, ends, seed, hashes):
-    for i in range(starts.shape[0]):
-        h = seed + np.uint64(ends[i] - starts[i])
-        for position in range(starts[i], ends[i]):
-            h = (h ^ np.uint64(data[position])) * np.uint64(0x9E3779B97F4A7C15)
-            h ^= h >> np.uint64(29)
-        hashes[i] = _mix(h)
-
-
-@njit(cache=True, nogil=True)
-def number_hashes(hashes, begin, slot_hashes, slot_numbers, numbers, count, firsts):
-    """Number the hashes from `begin` on in the order of their first appearance, `count` of them being known.
+def number_keys(keys, begin, slot_keys, slot_numbers, numbers, count, firsts):
+    """Number the keys from `begin` on in the order of their first appearance, `count` of them being known.
 
     Stops early when two thirds of the slots are taken. Returns where it stopped and the new count; `firsts` gets the
     positions at which new ones appeared, from firsts[0] on. A slot is free while its number is -1.
     """
-    mask = slot_hashes.shape[0] - 1
+    # Unsigned indices: signed ones cost Numba a test for negative ones.
+    mask = U(slot_numbers.shape[0] - 1)
     known = count
-    for batch in range(begin, hashes.shape[0], _BATCH):
-        end = min(batch + _BATCH, hashes.shape[0])
-        if 3 * (count + _BATCH) > 2 * (mask + 1):
+    slots = np.empty(_BATCH, np.uint64)
+    for batch in range(begin, keys.shape[0], _BATCH):
+        low, high = U(batch), U(min(batch + _BATCH, keys.shape[0]))
+        if 3 * (count + _BATCH) > 2 * slot_numbers.shape[0]:
             return batch, count
-        for i in range(batch, end):
-            slot = np.int64(hashes[i] & np.uint64(mask))
-            prefetch(slot_hashes, slot)
-            prefetch(slot_numbers, slot)
-        for i in range(batch, end):
-            slot = np.int64(hashes[i] & np.uint64(mask))
-            while slot_numbers[slot] >= 0 and slot_hashes[slot] != hashes[i]:
-                slot = (slot + 1) & mask
+        for i in range(low, high):
+            slot = _slot(keys[i, 0], keys[i, 1], mask)
+            slots[i - low] = slot
+            prefetch(slot_keys, np.int64(slot * U(2)))
+            prefetch(slot_numbers, np.int64(slot))
+        for i in range(low, high):
+            slot = slots[i - low]
+            while slot_numbers[slot] >= 0 and (slot_keys[slot, 0] != keys[i, 0] or slot_keys[slot, 1] != keys[i, 1]):
+                slot = (slot + U(1)) & mask
             if slot_numbers[slot] < 0:
-                slot_hashes[slot] = hashes[i]
+                slot_keys[slot, 0], slot_keys[slot, 1] = keys[i, 0], keys[i, 1]
                 slot_numbers[slot] = count
                 firsts[count - known] = i
                 count += 1
             numbers[i] = slot_numbers[slot]
-    return hashes.shape[0], count
+    return keys.shape[0], count
 
 
 @njit(cache=True, nogil=True)
-def move_slots(old_hashes, old_numbers, slot_hashes, slot_numbers):
+def move_slots(old_keys, old_numbers, slot_keys, slot_numbers):
     """Put every taken slot into a larger table whose slots are all free."""
-    mask = slot_hashes.shape[0] - 1
-    for old in range(old_hashes.shape[0]):
+    mask = U(slot_numbers.shape[0] - 1)
+    for old in range(U(old_numbers.shape[0])):
         if old_numbers[old] >= 0:
-            slot = np.int64(old_hashes[old] & np.uint64(mask))
+            slot = _slot(old_keys[old, 0], old_keys[old, 1], mask)
             while slot_numbers[slot] >= 0:
-                slot = (slot + 1) & mask
-            slot_hashes[slot] = old_hashes[old]
+                slot = (slot + U(1)) & mask
+            slot_keys[slot, 0], slot_keys[slot, 1] = old_keys[old, 0], old_keys[old, 1]
             slot_numbers[slot] = old_numbers[old]
+
+
+@njit(cache=True, nogil=True)
+def number_small(values, table, numbers, count, firsts):
+    """As `number_keys`, for integers from 0 to below the length of `table`, which has their numbers or -1."""
+    known = count
+    for batch in range(0, values.shape[0], _BATCH):
+        low, high = U(batch), U(min(batch + _BATCH, values.shape[0]))
+        for i in range(low, high):
+            prefetch(table, values[i])
+        for i in range(low, high):
+            value = U(values[i])
+            if table[value] < 0:
+                table[value] = count
+                firsts[count - known] = i
+                count += 1
+            numbers[i] = table[value]
+    return count
 
 
 @njit(cache=True, nogil=True)
@@ -244,21 +331,16 @@ def append_fields(data, starts, ends, chosen, count, names, name_starts):
 
 @njit(cache=True, nogil=True)
 def first_other_name(data, starts, ends, numbers, names, name_starts):
-    """The first field that is not the name of its number, or -1."""
-    for batch in range(0, starts.shape[0], _BATCH):
-        end = min(batch + _BATCH, starts.shape[0])
-        for i in range(batch, end):
-            prefetch(name_starts, np.int64(numbers[i]))
-        for i in range(batch, end):
-            prefetch(names, name_starts[numbers[i]])
-        for i in range(batch, end):
-            start = name_starts[numbers[i]]
-            size = ends[i] - starts[i]
-            if name_starts[numbers[i] + 1] - start != size:
-                return i
+    """The first field too long to be its own key that is not the name of its number, or -1."""
+    for i in range(U(starts.shape[0])):
+        start, size = U(starts[i]), U(ends[i] - starts[i])
+        if size >= U(16):
+            name = U(name_starts[U(numbers[i])])
+            if U(name_starts[U(numbers[i]) + U(1)]) - name != size:
+                return np.int64(i)
             for j in range(size):
-                if names[start + j] != data[starts[i] + j]:
-                    return i
+                if names[name + j] != data[start + j]:
+                    return np.int64(i)
     return -1
 
 

@@ -1,0 +1,39 @@
+"""What the tests share: reproducible hypothesis runs, files made on the spot, and the paper's networks."""
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "efge",
+    derandomize=True,
+    deadline=None,
+    max_examples=40,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+)
+settings.load_profile("efge")
+
+
+@pytest.fixture
+def write(tmp_path):
+    """Write a file of text or bytes; its path."""
+
+    def written(name, content):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return written
+
+
+@pytest.fixture(scope="session")
+def networks():
+    """The folder of the paper's networks."""
+    given = os.environ.get("EFGE_DATA")
+    folder = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip(f"the paper's networks are not in {folder}; set EFGE_DATA to their folder")
+    return folder
