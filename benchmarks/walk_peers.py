@@ -155,21 +155,13 @@ class Csrgraph:
         ones = np.ones(graph.indices.size, dtype=np.float32)
         matrix = csr_matrix((ones, graph.indices, graph.indptr), shape=(nodes, nodes))
         # Left to its default, csrgraph overrules NUMBA_NUM_THREADS.
-        self.documented = csrgraph(matrix, threads=threads)
-        normalized = csrgraph(matrix.copy(), threads=threads).normalize()
+        normalized = csrgraph(matrix, threads=threads).normalize()
         self.arrays = normalized.weights, normalized.src, normalized.dst
         self.graph = graph
 
     def plan(self, request: Request) -> Callable[[], Walks]:
         from csrgraph.random_walks import _node2vec_walks, _random_walk
 
-        if request.documented:
-            return lambda: self.documented.random_walks(
-                walklen=request.walk_length,
-                epochs=request.walks_per_node,
-                return_weight=request.q / request.p,
-                neighbor_weight=request.q,
-            )
         task = *self.arrays, self.graph.starts(request.walks_per_node), request.walk_length
         if request.first_order:
             return lambda: _random_walk(*task)

@@ -461,3 +461,32 @@ def test_no_library_is_imported_unless_its_object_is_passed(code):
 
 def test_a_lazy_frame_is_collected():
     assert as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy()).names.tolist() == [1, 2]
+
+
+def test_a_weight_that_no_edge_has_is_refused():
+    with pytest.raises(GraphError, match="no edge has an attribute 'cost'"):
+        as_graph(nx.path_graph(3), weight="cost")
+
+
+def test_a_tensor_is_taken_from_where_it_is():
+    class Tensor:
+        def __init__(self, values):
+            self.values = values
+
+        def detach(self):
+            return Tensor(self.values)
+
+        def cpu(self):
+            return self.values
+
+    class Data:
+        edge_index = Tensor(np.array([[0, 1], [1, 0]]))
+        edge_weight = Tensor(np.array([2.0, 2.0]))
+        num_nodes = 3
+
+    graph = as_graph(Data())
+    assert (graph.n_nodes, graph.n_edges, graph.weights.tolist()) == (3, 1, [2.0, 2.0])
+
+
+def test_a_matrix_of_numpy_is_an_array():
+    assert as_graph(np.asmatrix([[0, 1], [1, 0]])).n_edges == 1

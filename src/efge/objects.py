@@ -95,8 +95,11 @@ def _unknown(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]:
 def _from_networkx(x: Any, reading: Reading) -> Graph:
     attribute = "weight" if reading.weight is None else reading.weight
     weighted = reading.weighted
-    if weighted is None:
-        weighted = reading.weight is not None or any(value is not None for *_, value in x.edges(data=attribute))
+    if weighted is None or reading.weight is not None:
+        present = any(value is not None for *_, value in x.edges(data=attribute))
+        if reading.weight is not None and x.number_of_edges() and not present:
+            raise GraphError(f"no edge has an attribute {attribute!r}")
+        weighted = present if weighted is None else weighted
     names = ObjectNames()
     names.number(list(x))
     edges = list(x.edges(data=attribute, default=1)) if weighted else list(x.edges())
@@ -124,7 +127,7 @@ def _from_igraph(x: Any, reading: Reading) -> Graph:
 
 def _from_geometric(x: Any, reading: Reading) -> Graph:
     """A PyTorch Geometric `Data`: edges are the columns of `edge_index`, an undirected one in both directions."""
-    ends = np.asarray(x.edge_index)
+    ends = _as_array(x.edge_index)
     if ends.ndim != 2 or ends.shape[0] != 2 or (ends.size and ends.dtype.kind not in "iu"):
         raise GraphError(f"edge_index has two rows of whole numbers; got {ends.dtype} of shape {ends.shape}")
     n = int(getattr(x, "num_nodes", None) or ends.max(initial=-1) + 1)
@@ -133,12 +136,19 @@ def _from_geometric(x: Any, reading: Reading) -> Graph:
         raise GraphError(f"no edge weights {reading.weight or 'edge_weight'!r} in {_kind(x)}")
     values = np.ones(ends.shape[1])
     if weights is not None:
-        flat = np.asarray(weights)
+        flat = _as_array(weights)
         values = _as_weights(flat[:, 0] if flat.ndim == 2 and flat.shape[1] == 1 else flat, lambda i: f"edge {i}")
     if values.shape != (ends.shape[1],):
         raise GraphError(f"there is a weight for each of {ends.shape[1]} edges; got {values.shape}")
     weighted = weights is not None if reading.weighted is None else reading.weighted
     return _from_entries(ends, values, n, weighted, reading)
+
+
+def _as_array(tensor: Any) -> npt.NDArray[Any]:
+    """A tensor's values, wherever it is and whatever depends on it."""
+    for step in ("detach", "cpu"):
+        tensor = getattr(tensor, step)() if hasattr(tensor, step) else tensor
+    return np.asarray(tensor)
 
 
 def _from_matrix(x: Any, reading: Reading) -> Graph:
@@ -183,6 +193,7 @@ def _from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: boo
 
 def _from_array(x: npt.NDArray[Any], reading: Reading) -> Graph:
     """A square array is an adjacency matrix; one of two or three columns is a list of edges."""
+    x = np.asarray(x)
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
         from scipy.sparse import coo_array
 

@@ -31,7 +31,7 @@ from efge.textlines import TextSource
 from efge.threads import available_threads
 
 # Nodes in a round: enough to keep threads busy, few enough to stay in the cache.
-_ROUND_NODES = 1 << 20
+_ROUND_NODES = 1 << 21
 
 
 @dataclass(frozen=True)
@@ -240,19 +240,19 @@ class Walks:
         if isinstance(self.strategy, CorpusWalk):
             yield from _corpus_rounds(self.graph, self.strategy.path)
             return
-        step = self._stepper
-        key = _key(self.seed, epoch, "walks")
+        first, key = 0, _key(self.seed, epoch, "walks")
         with ThreadPoolExecutor(self.threads) as pool:
-            first = 0
             for starts in self._starts(epoch):
                 walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
                 lengths = np.empty(len(starts), np.int32)
                 cuts = np.linspace(0, len(starts), self.threads + 1).astype(int).tolist()
-                parts = [slice(*cut) for cut in pairwise(cuts) if cut[0] < cut[1]]
+                own, *others = (slice(*cut) for cut in pairwise(cuts))
                 jobs = [
-                    pool.submit(step.walk, starts[part], key, first + part.start, walks[part], lengths[part])
-                    for part in parts
+                    pool.submit(self._stepper.walk, starts[part], key, first + part.start, walks[part], lengths[part])
+                    for part in others
                 ]
+                # This thread takes a share too: handing it to another one would take longer than a small round.
+                self._stepper.walk(starts[own], key, first, walks[own], lengths[own])
                 for job in jobs:
                     job.result()
                 first += len(starts)
