@@ -64,7 +64,9 @@ class Worker:
         return worker
 
     def feasible(self, kind: str, nodes: int, walks_per_node: int) -> int:
-        """As many walks as the tool makes in some seconds; none where it would take minutes."""
+        """As many walks as the tool makes in about a second, or some; none where it would take minutes."""
+        if self.tool == "efge":
+            return 8 * walks_per_node
         if self.tool == "csrgraph" and kind != "uniform":
             return 1 if nodes <= 10_000 else 0
         return 1 if self.tool == "fastnode2vec" and self.documented else walks_per_node

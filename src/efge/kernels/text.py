@@ -68,6 +68,14 @@ def _closing_quote(data, position, high, delimiter):
     return begin
 
 
+@njit
+def _has_quote(data, start, end):
+    for position in range(start, end):
+        if data[position] == QUOTE:
+            return True
+    return False
+
+
 @njit(cache=True, nogil=True)
 def tokenize(data, delimiter, comments, starts, ends, firsts):
     """Split bytes into fields; line i has the fields firsts[i] .. firsts[i + 1] - 1.
@@ -99,10 +107,7 @@ def tokenize(data, delimiter, comments, starts, ends, firsts):
                 end = _closing_quote(data, position, high, delimiter)
             if end > start:
                 start += _ONE
-                for inside in range(start, end):
-                    if data[inside] == QUOTE:
-                        doubled += 1
-                        break
+                doubled += _has_quote(data, start, end)
                 position = _skip_gap(data, end + _ONE, high, delimiter)
             else:
                 end = position = _field_end(data, position, high, delimiter)
