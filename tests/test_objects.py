@@ -488,5 +488,6 @@ def test_a_tensor_is_taken_from_where_it_is():
     assert (graph.n_nodes, graph.n_edges, graph.weights.tolist()) == (3, 1, [2.0, 2.0])
 
 
+@pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_matrix_of_numpy_is_an_array():
     assert as_graph(np.asmatrix([[0, 1], [1, 0]])).n_edges == 1
