@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import operator
+from functools import reduce
 
 import numpy as np
 
@@ -57,7 +59,7 @@ def alias_table(weights):
     """keep, other: with small slots taken from the end and filled up by the last large one."""
     degree = len(weights)
     heaviest = max(weights, default=0.0)
-    total = sum(weight / heaviest for weight in weights)
+    total = reduce(operator.add, (weight / heaviest for weight in weights), 0.0)
     share = [weight / heaviest * degree / total for weight in weights]
     keep, other = [0xFFFFFFFF] * degree, list(range(degree))
     small = [i for i in range(degree) if share[i] < 1.0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import re
+import warnings
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -162,7 +163,10 @@ def _object_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File],
     def read(file: _File) -> Graph:
         nodes = read_node_names(file.nodes) if isinstance(file.nodes, TextSource) else file.nodes
         try:
-            loaded = load(file)
+            with warnings.catch_warnings():
+                # What a library says to its own users is nothing that ours could act on.
+                warnings.simplefilter("ignore")
+                loaded = load(file)
             in_text = kind in _NAMED_BY_TEXT
             if nodes is not None and not in_text and not _has_text_columns(loaded):
                 nodes = names_of([str(name) for name in nodes]).tolist()
