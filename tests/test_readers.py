@@ -825,6 +825,15 @@ def read_apart(paths):
     return outcomes
 
 
+# SciPy itself crashes on a .mat file with wrong bytes in it, which no reader can prevent.
+DAMAGES = [
+    (name, damage)
+    for name in FILES
+    for damage in (cuts, with_wrong_bytes, random_bytes)
+    if not (name.endswith(".mat") and damage is with_wrong_bytes)
+]
+
+
 @pytest.fixture(scope="module")
 def damaged(tmp_path_factory):
     """What became of damaged files of every format: lists of outcomes by damage and name."""
@@ -834,7 +843,7 @@ def damaged(tmp_path_factory):
         content = make(EDGES if name in NAMED_FILES else NUMBERED)
         for damage in (cuts, with_wrong_bytes, random_bytes):
             # SciPy's reader of Matlab files ends the process over wrong bytes, and no check before it can help.
-            for data in damage(content) if (damage, name[-4:]) != (with_wrong_bytes, ".mat") else ():
+            for data in damage(content) if (name, damage) in DAMAGES else ():
                 owners.append((damage, name))
                 paths.append(folder / f"{len(paths)}-{name}")
                 paths[-1].write_bytes(data)
@@ -844,10 +853,10 @@ def damaged(tmp_path_factory):
     return found
 
 
-@pytest.mark.parametrize("damage", [cuts, with_wrong_bytes, random_bytes])
-@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize(("name", "damage"), DAMAGES)
 def test_a_damaged_file_is_a_graph_or_a_graph_error(damaged, name, damage):
-    assert [outcome for outcome in damaged.get((damage, name), []) if outcome[1] not in ("graph", "refused")] == []
+    outcomes = damaged[damage, name]
+    assert [outcome for outcome in outcomes if outcome[1] not in ("graph", "refused")] == []
 
 
 def test_a_matrix_market_file_cut_within_a_number_is_refused(write):
