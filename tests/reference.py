@@ -151,3 +151,104 @@ def transition_probabilities(graph, before, node, *, p=1.0, q=1.0, weighted=True
         shares = dict.fromkeys(shares, 1.0)
     total = math.fsum(shares.values())
     return {target: share / total for target, share in shares.items()}
+
+
+def nearest(queries, vectors, k, *, cosine, own=None):
+    """Rows and scores of the k best vectors for each query, by sorting all; of equals, the earlier row first."""
+    found = []
+    for number, query in enumerate(np.asarray(queries, np.float64)):
+        scores = []
+        for row, vector in enumerate(np.asarray(vectors, np.float64)):
+            size = math.sqrt(math.fsum(query**2)) * math.sqrt(math.fsum(vector**2)) if cosine else 1.0
+            if own is None or own[number] != row:
+                scores.append((-np.float32(math.fsum(query * vector) / size if size else 0.0), row))
+        found.append([(row, -score) for score, row in sorted(scores)[:k]])
+    return found
+
+
+def pick(keep, other, bits: int) -> int:
+    slot = (bits * len(keep)) >> 64
+    return slot if (bits & 0xFFFFFFFF) < int(keep[slot]) else int(other[slot])
+
+
+def around(walk, center, window):
+    """Positions of a center's contexts."""
+    return [p for p in range(max(0, center - window), min(len(walk), center + window + 1)) if p != center]
+
+
+def slope_of(family, observed, score):
+    return float(family.slope(float(observed), min(max(score, family.bounds[0]), family.bounds[1])))
+
+
+def train_block(walks, centers, contexts, family, noise, plan, stream, first_center):
+    """Moves of nodes, as centers and as contexts, by the steps of one block."""
+    c = {node: centers[node].copy() for walk in walks for node in walk}
+    b = {node: contexts[node].copy() for walk in walks for node in walk}
+    pool, at, served, position = [], 0, 40, first_center
+    for walk in walks:
+        for p, center in enumerate(walk):
+            if served == 40:
+                pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
+                b |= {node: contexts[node].copy() for node in pool if node not in b}
+            served += 1
+            rate = plan.rate - plan.rate_fall * position
+            position += 1
+            seen, positions = {}, around(walk, p, plan.window)
+            for first in range(0, len(positions), plan.group):
+                group = [walk[q] for q in positions[first : first + plan.group]]
+                for context in group:
+                    seen.setdefault(context, [0, 0])[1] += 1
+                for _ in range(plan.negatives):
+                    negative, at = pool[at], (at + 1) % plan.pool
+                    against = sum(context != negative for context in group)
+                    if against:
+                        seen.setdefault(negative, [0, 0])[0] += against
+            rows = list(seen)
+            for first in range(0, len(rows), 8):
+                step(c, b, center, {row: seen[row] for row in rows[first : first + 8]}, family, rate)
+    return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
+
+
+def step(c, b, center, seen, family, rate):
+    """One observation after the other while the center is held; then the center gets what it has gained."""
+    a = c[center]
+    gain = np.zeros_like(a)
+    for row, (zeros, ones) in seen.items():
+        for observed in [1] * ones + [0] * zeros:
+            most = 1.0 / max(a @ a, 1e-9)
+            g = min(max(rate * slope_of(family, observed, a @ b[row]), -most), most)
+            gain += g * b[row]
+            b[row] = b[row] + g * a
+    c[center] = a + gain
+
+
+def train_rounds(blocks, centers, contexts, family, noise, plan, key, first_block, first_center, abreast):
+    """Tables after rounds of blocks, each of which begins with the tables that the round before has left."""
+    for begin in range(0, len(blocks), abreast):
+        moves = []
+        for number, walks in enumerate(blocks[begin : begin + abreast], begin):
+            stream = Stream(key, first_block + number)
+            moves.append(train_block(walks, centers, contexts, family, noise, plan, stream, first_center))
+            first_center += sum(map(len, walks))
+        for table, which in ((centers, 0), (contexts, 1)):
+            for move in moves:
+                for node, difference in move[which].items():
+                    table[node] = np.maximum(table[node] + difference, plan.floor)
+
+
+def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_block, first_center):
+    """One pair after the other, each with negatives of its own."""
+    for number, walks in enumerate(blocks, first_block):
+        stream = Stream(key, number)
+        for walk in walks:
+            for p, center in enumerate(walk):
+                rate = plan.rate - plan.rate_fall * first_center
+                first_center += 1
+                for context in (walk[q] for q in around(walk, p, plan.window)):
+                    gain = np.zeros_like(centers[center])
+                    drawn = [pick(*noise, stream.bits()) for _ in range(plan.negatives)]
+                    for row, observed in [(context, 1), *((row, 0) for row in drawn if row != context)]:
+                        g = rate * slope_of(family, observed, centers[center] @ contexts[row])
+                        gain += g * contexts[row]
+                        contexts[row] = np.maximum(contexts[row] + g * centers[center], plan.floor)
+                    centers[center] = np.maximum(centers[center] + gain, plan.floor)

@@ -11,7 +11,19 @@ from hypothesis import strategies as st
 import efge
 from efge import GraphError
 from efge.kernels import text as kernel
-from efge.names import FieldNames, Fields, IntegerNames, NameIndex, ObjectNames, TextNames, name_array, names_of
+from efge.names import (
+    FieldNames,
+    Fields,
+    IntegerNames,
+    NameIndex,
+    ObjectNames,
+    TextNames,
+    escaped,
+    name_array,
+    names_of,
+    unescaped,
+    written_names,
+)
 
 WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("Cc", "Cs", "Zs", "Zl", "Zp")), max_size=20)
 INTEGERS = st.integers(-(2**70), 2**70) | st.sampled_from([0, 2**63 - 1, 2**63, 2**64, -(2**63), -(2**63) - 1])
@@ -378,3 +390,65 @@ def test_node_names_given_by_hand_that_are_not_text_are_refused(write):
     path = write("graph.txt", "a b\n")
     with pytest.raises(GraphError):
         efge.read_graph(path, nodes=["\ud800"])
+
+
+# Names in a text
+
+# Escapes in full and in part, so that names are made of what could be taken for one.
+PIECES = [
+    "\\",
+    "\\u",
+    "u",
+    "0020",
+    "\\u0020",
+    "\\u005c",
+    "\\u200b",
+    "\\u00",
+    "200b",
+    "\u200b",
+    " ",
+    "\t",
+    "\n",
+    "\0",
+    "\ufeff",
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join) | st.text(st.characters(exclude_categories=["Cs"])))
+def test_escaped_names_come_back(name):
+    assert unescaped(escaped(name)) == name
+    assert unescaped(escaped(name, keep=" ")) == name
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=6).map("".join) | st.text(st.characters(exclude_categories=["Cs"])))
+def test_an_escaped_name_is_one_word_that_can_be_seen(name):
+    word = escaped(name)
+    assert word.split() == [word]
+    assert not set(word) & {"\0", "\ufeff"}
+    assert escaped(name, keep=" ").count(" ") == name.count(" ")
+
+
+@pytest.mark.parametrize(
+    ("name", "word"),
+    [
+        ("ann", "ann"),
+        ("a b", r"a\u0020b"),
+        ("", r"\u200b"),
+        ("\u200b", "\u200b"),
+        (r"\u200b", r"\u005cu200b"),
+        (r"\u0020", r"\u005cu0020"),
+        (r"\alpha\u00e9", r"\alpha\u00e9"),
+        ("C:\\", "C:\\"),
+    ],
+)
+def test_only_what_would_be_misread_is_escaped(name, word):
+    assert escaped(name) == word
+    assert unescaped(word) == name
+
+
+def test_names_that_are_written_alike_or_cannot_be_written_are_refused():
+    assert written_names(name_array([1, "a b", (0, 1)])) == ["1", r"a\u0020b", r"(0,\u00201)"]
+    with pytest.raises(GraphError, match="cannot be told apart"):
+        written_names(name_array([1, "1"]))
+    with pytest.raises(GraphError, match="a name can be written"):
+        written_names(name_array([10**5000]))

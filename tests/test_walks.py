@@ -17,7 +17,7 @@ from scipy.stats import chi2
 import efge
 import reference
 from efge.kernels import walks as kernel
-from efge.walks import _key, _steps, as_strategy
+from efge.walks import _steps, as_strategy, stream_key
 
 
 def small_graph(*, directed=False, weighted=False):
@@ -143,7 +143,7 @@ def test_long_walks_end_in_the_stationary_distribution(strategy):
 def test_walks_equal_those_of_the_slow_twin(kind, strategy):
     graph = efge.as_graph(small_graph(**kind), nodes=["alone"])
     walks = efge.Walks(graph, strategy, walks_per_node=8, walk_length=9, seed=2)
-    key, factors = int(_key(2, 0, "walks")), settings(strategy)
+    key, factors = int(stream_key(2, 0, "walks")), settings(strategy)
     for number, walk in enumerate(rows(walks)):
         if isinstance(strategy, efge.Node2VecWalk):
             twin = reference.second_order_walk(graph, walk[0], key, number, 9, strategy.p, strategy.q)
@@ -157,7 +157,7 @@ def test_walks_equal_those_of_the_slow_twin(kind, strategy):
 def test_walks_of_any_length_equal_those_of_the_slow_twin(length):
     graph = efge.as_graph(nx.gnp_random_graph(80, 0.03, seed=4, directed=True))
     walks = efge.Walks(graph, efge.Node2VecWalk(0.5, 2.0), walks_per_node=3, walk_length=length, seed=0)
-    key = int(_key(0, 0, "walks"))
+    key = int(stream_key(0, 0, "walks"))
     for number, walk in enumerate(rows(walks)):
         assert walk == reference.second_order_walk(graph, walk[0], key, number, length, 0.5, 2.0)
 
@@ -297,7 +297,21 @@ def test_strategies_are_frozen_equal_and_named():
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz", ".txt.zst"])
 def test_a_corpus_comes_back_as_it_was_saved(tmp_path, suffix):
-    names = ["a b", "Ünï\u2003cødé", "(0, 1)", "#tag", "%", '"quoted"', "x", "\u05d0\u05d1", "🦊"]
+    names = [
+        "a b",
+        "Ünï\u2003cødé",
+        "(0, 1)",
+        "#tag",
+        "%",
+        '"quoted"',
+        "x",
+        "\u05d0\u05d1",
+        "🦊",
+        "",
+        "\u200b",
+        r"\u0020",
+        "\0",
+    ]
     edges = [*pairwise(names), ((0, 1, "t"), 7), (7, "x")]
     graph = efge.as_graph(edges, nodes=["alone"])
     walks = efge.Walks(graph, walks_per_node=30, walk_length=5, seed=0)

@@ -6,9 +6,9 @@ Examples
 >>> graph = efge.as_graph([("a", "b"), ("b", "c")])
 >>> graph
 Graph(3 nodes, 2 edges, undirected, unweighted, 0 isolated)
->>> walks = efge.Walks(graph, walks_per_node=1, walk_length=3, seed=0)
->>> len(walks)
-3
+>>> model = efge.EFGE(dim=16, seed=0).fit(graph)
+>>> model.embedding_["a"].shape
+(16,)
 """
 
 from importlib import import_module
@@ -17,31 +17,59 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from efge.errors import GraphError
+    from efge.embedding import Embedding
+    from efge.errors import EmbeddingError, GraphError, TrainingError
+    from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
     from efge.inputs import as_graph
+    from efge.model import EFGE
     from efge.readers import read_graph
+    from efge.training import Progress
     from efge.walks import CorpusWalk, Node2VecWalk, UniformWalk, Walks, WeightedWalk
 
 # Where each public name lives; a module is imported when one of its names is first used, so that `import efge` and
 # `efge --help` answer at once.
 _HOMES = {
+    "Bernoulli": "families",
+    "BernoulliPoisson": "families",
+    "CorpusWalk": "walks",
+    "EFGE": "model",
+    "Embedding": "embedding",
+    "EmbeddingError": "errors",
+    "Family": "families",
+    "Geometric": "families",
     "Graph": "graph",
     "GraphError": "errors",
-    "as_graph": "inputs",
-    "read_graph": "readers",
-    "CorpusWalk": "walks",
+    "NegativeBinomial": "families",
     "Node2VecWalk": "walks",
+    "Normal": "families",
+    "Poisson": "families",
+    "Progress": "training",
+    "TrainingError": "errors",
     "UniformWalk": "walks",
     "Walks": "walks",
     "WeightedWalk": "walks",
+    "as_graph": "inputs",
+    "read_graph": "readers",
 }
 
 __all__ = [
+    "EFGE",
+    "Bernoulli",
+    "BernoulliPoisson",
     "CorpusWalk",
+    "Embedding",
+    "EmbeddingError",
+    "Family",
+    "Geometric",
     "Graph",
     "GraphError",
+    "NegativeBinomial",
     "Node2VecWalk",
+    "Normal",
+    "Poisson",
+    "Progress",
+    "TrainingError",
     "UniformWalk",
     "Walks",
     "WeightedWalk",

@@ -1,4 +1,7 @@
-"""What can be wrong with what a user gives us."""
+"""What can go wrong with what a user gives us."""
+
+from numbers import Integral
+from typing import Any
 
 
 class GraphError(ValueError):
@@ -13,3 +16,46 @@ class GraphError(ValueError):
     ...     print(error)
     edge 0 ('a', 'b'): a weight is finite and positive; got -1.0
     """
+
+
+class TrainingError(RuntimeError):
+    """Training that left the finite numbers; the message says what to lower, `trained` has what was learned before.
+
+    Examples
+    --------
+    >>> str(TrainingError("the vectors left the finite numbers", None))
+    'the vectors left the finite numbers'
+    """
+
+    def __init__(self, message: str, trained: Any) -> None:
+        super().__init__(message)
+        self.trained = trained
+
+
+class EmbeddingError(ValueError):
+    """Vectors or names that are not an embedding, or a file that does not hold one; the message names place and rule.
+
+    Examples
+    --------
+    >>> import efge
+    >>> try:
+    ...     efge.Embedding([[0.5, 1.0], [0.0, float("nan")]], ["ann", "bob"])
+    ... except efge.EmbeddingError as error:
+    ...     print(error)
+    row 1, 'bob': a vector is finite in 32 bits; got nan
+    """
+
+
+def check_counts(**counts: Any) -> None:
+    """Refuse what cannot be a number of something.
+
+    Examples
+    --------
+    >>> from efge.errors import check_counts
+    >>> check_counts(walks=0)
+    Traceback (most recent call last):
+    ValueError: walks is a whole number from 1 on; got 0
+    """
+    for name, value in counts.items():
+        if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+            raise ValueError(f"{name} is a whole number from 1 on; got {value!r}")

@@ -70,6 +70,19 @@ class _Checked:
         with self._named_errors():
             return self._stream.readline()
 
+    @property
+    def closed(self) -> bool:
+        return self._stream.closed
+
+    def seekable(self) -> bool:
+        return self._stream.seekable()
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self._stream.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._stream.tell()
+
     @contextmanager
     def _named_errors(self) -> Iterator[None]:
         try:

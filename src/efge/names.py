@@ -21,6 +21,14 @@ Keys = npt.NDArray[np.uint64]
 
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
+# What ends a name in a text, or is lost where the text begins; white space is in the first 0x3000 characters.
+_GAPS = [*filter(str.isspace, map(chr, range(0x3001))), "\0", "\ufeff"]
+# An empty name would not be seen at all: it stands as a space without width.
+_ESCAPES = {f"\\u{ord(char):04x}": char for char in [*_GAPS, "\\"]} | {"\\u200b": ""}
+_ESCAPE = re.compile("|".join(map(re.escape, _ESCAPES)))
+# A backslash needs an escape only where it would be read as the begin of one.
+_TO_ESCAPE = re.compile(f"[{''.join(_GAPS)}]|\\\\(?=u(?:{'|'.join(escape[2:] for escape in _ESCAPES)}))")
+
 
 def name_array(names: Iterable[Hashable]) -> Names:
     """A read-only array of the names: int64 if all are integers that fit, Python objects otherwise."""
@@ -40,6 +48,41 @@ def name_array(names: Iterable[Hashable]) -> Names:
 def names_of(texts: Sequence[str]) -> Names:
     """Integers if every text is one as Python would print it, the texts themselves otherwise."""
     return name_array(map(int, texts) if all(map(_PLAIN_INTEGER.fullmatch, texts)) else texts)
+
+
+def escaped(name: str, keep: str = "") -> str:
+    r"""The name as it stands in a text with white space between names: no two names are written alike.
+
+    White space that is in `keep` stays as it is.
+    """
+    if not name:
+        return "\\u200b"
+    return _TO_ESCAPE.sub(lambda found: found[0] if found[0] in keep else f"\\u{ord(found[0]):04x}", name)
+
+
+def unescaped(text: str) -> str:
+    """The name that `escaped` wrote so."""
+    return _ESCAPE.sub(lambda found: _ESCAPES[found[0]], text) if "\\" in text else text
+
+
+def written_names(names: Names, keep: str = "") -> list[str]:
+    """Names as they stand in a text, where nothing tells the integer 1 from the text '1'."""
+    try:
+        written = [escaped(str(name), keep) for name in names.tolist()]
+    except ValueError as error:
+        # Python does not print integers of more than some thousand digits.
+        raise GraphError(f"a name can be written: {error}") from None
+    if len(set(written)) < len(written):
+        raise GraphError("names that are written alike, such as 1 and '1', cannot be told apart in a text")
+    return written
+
+
+def encoded(texts: Iterable[str]) -> list[bytes]:
+    """Texts in UTF-8."""
+    try:
+        return [text.encode() for text in texts]
+    except UnicodeEncodeError as error:
+        raise GraphError(f"a name is text that UTF-8 can hold; got {error.object!r}") from None
 
 
 def plain_name(name: Hashable) -> Hashable:
@@ -84,12 +127,9 @@ class Fields(NamedTuple):
     @classmethod
     def of(cls, texts: Iterable[str]) -> Fields:
         """Texts as fields, one behind the other."""
-        try:
-            encoded = [text.encode() for text in texts]
-        except UnicodeEncodeError as error:
-            raise GraphError(f"a name is text that UTF-8 can hold; got {error.object!r}") from None
-        ends = np.cumsum([0, *map(len, encoded)], dtype=np.int64)
-        return cls(np.frombuffer(b"".join(encoded), np.uint8), ends[:-1], ends[1:])
+        parts = encoded(texts)
+        ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
+        return cls(np.frombuffer(b"".join(parts), np.uint8), ends[:-1], ends[1:])
 
     def take(self, chosen: npt.NDArray[Any]) -> Fields:
         """Some of the fields."""

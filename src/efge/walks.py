@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import secrets
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,19 +19,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, check_counts
 from efge.files import label_of, opened, written_whole
 from efge.graph import Graph, Nodes, Offsets
 from efge.inputs import as_graph
 from efge.kernels import text as text_kernel
 from efge.kernels import walks as kernel
-from efge.names import Fields
+from efge.names import Fields, written_names
 from efge.textfiles import read_tokens
 from efge.textlines import TextSource
 from efge.threads import available_threads
 
 # Nodes in a round: enough to keep threads busy, few enough to stay in the cache.
 _ROUND_NODES = 1 << 21
+_HELD_APART_EVERY = 100
+# A walk of a corpus that is longer than this is cut, so that memory stays bounded; pairs across a cut are lost.
+_LONGEST_WALK = 1 << 10
 
 
 @dataclass(frozen=True)
@@ -99,20 +102,22 @@ class Node2VecWalk:
 
 @dataclass(frozen=True)
 class CorpusWalk:
-    """Walks read from a text file, a walk a line, node names with white space between, as other tools write them.
+    """Ready walks: from a text file, a walk a line, node names with white space between, or from memory.
 
     Parameters
     ----------
-    path : path, or "-"
-        The file, packed or not; "-" is standard input, which can be read only once.
+    walks : path, "-", or sequence of sequences of node names
+        A file, packed or not, as other tools write them; "-" is standard input, which can be read only once.
 
     Examples
     --------
     >>> CorpusWalk("walks.txt")
-    CorpusWalk(path='walks.txt')
+    CorpusWalk(walks='walks.txt')
+    >>> list(Walks([("a", "b")], CorpusWalk([["a", "b", "a"], ["b"]])))
+    [['a', 'b', 'a'], ['b']]
     """
 
-    path: str | os.PathLike[str]
+    walks: str | os.PathLike[str] | Sequence[Sequence[Hashable]]
 
 
 Strategy = UniformWalk | WeightedWalk | Node2VecWalk | CorpusWalk
@@ -197,9 +202,7 @@ class Walks:
         seed: int | None = None,
         threads: int | None = None,
     ) -> None:
-        for name, value in (("walks_per_node", walks_per_node), ("walk_length", walk_length), ("threads", threads)):
-            if value is not None and (value != int(value) or value < 1):
-                raise ValueError(f"{name} is a whole number from 1 on; got {value!r}")
+        check_counts(walks_per_node=walks_per_node, walk_length=walk_length, threads=threads)
         self.graph = as_graph(graph)
         self.strategy = as_strategy(strategy)
         self.walks_per_node = walks_per_node
@@ -238,9 +241,9 @@ class Walks:
         [[0, 1, 0], [1, 0, 1]]
         """
         if isinstance(self.strategy, CorpusWalk):
-            yield from _corpus_rounds(self.graph, self.strategy.path)
+            yield from _corpus_rounds(self.graph, self.strategy.walks)
             return
-        first, key = 0, _key(self.seed, epoch, "walks")
+        first, key = 0, stream_key(self.seed, epoch, "walks")
         with ThreadPoolExecutor(self.threads) as pool:
             for starts in self._starts(epoch):
                 walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
@@ -258,6 +261,44 @@ class Walks:
                 first += len(starts)
                 yield _round(walks, lengths)
 
+    @property
+    def held_apart_every(self) -> int | None:
+        """Of a corpus, one walk in so many is held apart from training; of random walks none, as more can be made.
+
+        Examples
+        --------
+        >>> Walks([(0, 1)]).held_apart_every is None
+        True
+        """
+        if isinstance(self.strategy, CorpusWalk) and len(self) >= _HELD_APART_EVERY:
+            return _HELD_APART_EVERY
+        return None
+
+    def held_apart(self, count: int) -> Round:
+        """Walks to judge training by, which it does not see; at most `count`, from random nodes.
+
+        Of a corpus with less than a hundred walks, which are too few to do without some, these are its own.
+
+        Examples
+        --------
+        >>> len(Walks([(0, 1), (1, 2)], seed=0).held_apart(10))
+        10
+        """
+        if isinstance(self.strategy, CorpusWalk):
+            step = self.held_apart_every or 1
+            kept: list[Nodes] = []
+            number = 0
+            for some in self.rounds():
+                kept += [walk for i, walk in enumerate(some, number) if i % step == step - 1][: count - len(kept)]
+                number += len(some)
+            return Round(np.concatenate([*kept, np.empty(0, np.int32)]), np.cumsum([0, *map(len, kept)]))
+        key = stream_key(self.seed, 0, "held apart")
+        starts = np.empty(count if self.graph.n_nodes else 0, self.graph.indices.dtype)
+        kernel.choose(key, self.graph.n_nodes, starts)
+        walks, lengths = np.empty((len(starts), self.walk_length), starts.dtype), np.empty(len(starts), np.int32)
+        self._stepper.walk(starts, key, 1, walks, lengths)
+        return _round(walks, lengths)
+
     @cached_property
     def _stepper(self) -> _Stepper:
         assert not isinstance(self.strategy, CorpusWalk)
@@ -270,7 +311,7 @@ class Walks:
         missing = size
         for number in range(self.walks_per_node):
             order = np.empty(self.graph.n_nodes, self.graph.indices.dtype)
-            kernel.shuffle(_key(self.seed, epoch, f"pass {number}"), order)
+            kernel.shuffle(stream_key(self.seed, epoch, f"pass {number}"), order)
             while len(order):
                 piece.append(order[:missing])
                 order = order[missing:]
@@ -303,7 +344,7 @@ class Walks:
         a\u0020b c a\u0020b
         c a\u0020b c
         """
-        names = Fields.of(_written_names(self.graph))
+        names = Fields.of(written_names(self.graph.names))
         starts = np.append(names.starts, len(names.data))
         sizes = np.diff(starts) + 1
         with written_whole(path) as stream:
@@ -348,8 +389,14 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
     return kernel.Steps(indptr, indices, weights, strength, keep, other)
 
 
-def _key(seed: int, epoch: int, purpose: str) -> np.uint64:
-    """A key of 64 bits for a family of streams."""
+def stream_key(seed: int, epoch: int, purpose: str) -> np.uint64:
+    """A key of 64 bits for random streams that serve a purpose.
+
+    Examples
+    --------
+    >>> bool(stream_key(0, 0, "walks") == stream_key(0, 1, "walks"))
+    False
+    """
     digest = hashlib.blake2b(f"{seed} {epoch} {purpose}".encode(), digest_size=8).digest()
     return np.uint64(int.from_bytes(digest, "little"))
 
@@ -363,25 +410,28 @@ def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
     return Round(walks.reshape(-1) if whole else walks[np.arange(length) < lengths[:, None]], offsets)
 
 
-def _written_names(graph: Graph) -> list[str]:
-    """Names as they stand in a text with white space between names."""
-    written = [_without_space(str(name)) for name in graph.names.tolist()]
-    if len(set(written)) < len(written):
-        raise GraphError("names that are written alike, such as 1 and '1', cannot be told apart in a text")
-    return written
-
-
-def _without_space(name: str) -> str:
-    if not name:
-        return "\\u200b"
-    return "".join(f"\\u{ord(c):04x}" if c.isspace() else c for c in name) if any(map(str.isspace, name)) else name
-
-
-def _corpus_rounds(graph: Graph, path: str | os.PathLike[str]) -> Iterator[Round]:
-    with opened(path) as stream:
-        for tokens in read_tokens(TextSource(stream, label_of(path), comments=""), _written_names(graph)):
+def _corpus_rounds(graph: Graph, walks: str | os.PathLike[str] | Sequence[Sequence[Hashable]]) -> Iterator[Round]:
+    if not isinstance(walks, (str, os.PathLike)):
+        yield _listed_round(graph, walks)
+        return
+    with opened(walks) as stream:
+        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), written_names(graph.names)):
             unknown = tokens.numbers >= graph.n_nodes
             if unknown.any():
                 place, word = tokens.describe(int(np.argmax(unknown)))
                 raise GraphError(f"{place}: a walk goes over nodes of the graph; there is no {word!r}")
-            yield Round(tokens.numbers, tokens.firsts)
+            yield _cut(Round(tokens.numbers, tokens.firsts))
+
+
+def _listed_round(graph: Graph, walks: Sequence[Sequence[Hashable]]) -> Round:
+    nodes = graph.rows([name for walk in walks for name in walk]).astype(graph.indices.dtype)
+    return _cut(Round(nodes, np.cumsum([0, *map(len, walks)])))
+
+
+def _cut(some: Round) -> Round:
+    """Cut walks that are too long."""
+    lengths = np.diff(some.offsets)
+    if lengths.max(initial=0) <= _LONGEST_WALK:
+        return some
+    cuts = [np.arange(begin, end, _LONGEST_WALK) for begin, end in pairwise(some.offsets.tolist())]
+    return Round(some.nodes, np.append(np.concatenate(cuts), some.offsets[-1]))

@@ -13,53 +13,41 @@ import numpy as np
 from numba import njit
 
 from efge.kernels.intrinsics import high_product, prefetch
+from efge.kernels.streams import GOLDEN, U, mix, stream, unit
 
 ABREAST = 64
 # After so many rejections in a row a second-order step is drawn from its exact distribution, whatever p and q are.
 PATIENCE = 48
 
-U = np.uint64
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _NONE, _ONE = np.uint64(0), np.uint64(1)
-
-
-@njit(inline="always")
-def _mix(z):
-    """SplitMix64's finisher: 64 well-mixed bits from a counter."""
-    z = (z ^ (z >> U(30))) * U(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> U(27))) * U(0x94D049BB133111EB)
-    return z ^ (z >> U(31))
-
-
-@njit(inline="always")
-def _stream(key, number):
-    """Where the stream of a walk begins."""
-    return _mix(key + number * _GOLDEN)
-
-
-@njit(inline="always")
-def _unit(bits):
-    """A float64 in [0, 1) from the upper 53 bits."""
-    return np.float64(np.int64(bits >> U(11))) * 2.0**-53
 
 
 @njit
 def _draw(state, bits, running):
     """The next 64 bits for each walker; a loop of its own, because then the draws overlap."""
     for i in range(running):
-        state[i] += _GOLDEN
-        bits[i] = _mix(state[i])
+        state[i] += GOLDEN
+        bits[i] = mix(state[i])
 
 
 @njit(cache=True, nogil=True)
 def shuffle(key, order):
     """Fill `order` with a random permutation of 0 .. n - 1 (Fisher-Yates, inside out)."""
-    state = _stream(key, _NONE)
+    state = stream(key, _NONE)
     for i in range(U(order.shape[0])):
-        state += _GOLDEN
-        j = high_product(_mix(state), i + _ONE)
+        state += GOLDEN
+        j = high_product(mix(state), i + _ONE)
         order[i] = order[j]
         order[j] = i
+
+
+@njit(cache=True, nogil=True)
+def choose(key, count, chosen):
+    """Fill an array with random numbers from 0 to count - 1."""
+    state = stream(key, _NONE)
+    for i in range(U(chosen.shape[0])):
+        state += GOLDEN
+        chosen[i] = high_product(mix(state), U(count))
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +125,7 @@ def first_order_walks(steps, starts, key, first, walks, lengths):
     while block < count:
         abreast = min(U(ABREAST), count - block)
         for i in range(abreast):
-            state[i] = _stream(key, first + block + i)
+            state[i] = stream(key, first + block + i)
             nodes[i] = U(starts[block + i])
             prefetch(indptr, np.int64(nodes[i]))
             walks[block + i, _NONE] = starts[block + i]
@@ -235,7 +223,7 @@ def _exact_place(indptr, indices, weights, bias, bits, node, before):
             total += share
             if total > goal:
                 return place
-        goal = total * _unit(bits)
+        goal = total * unit(bits)
     return end - _ONE
 
 
@@ -258,7 +246,7 @@ def _take_up(indptr, w, return_weight, running, begun, starts, key, first, walks
                 continue
         else:
             running += _ONE
-        w[_STATE, i] = _stream(key, first + begun)
+        w[_STATE, i] = stream(key, first + begun)
         w[_WALK, i] = begun
         w[_STEP, i] = _ONE
         w[_NODE, i] = U(starts[begun])
@@ -280,7 +268,7 @@ def _propose(indptr, indices, strength, extra, w, return_weight, running):
             row = U(indptr[w[_NODE, i]])
             degree = U(indptr[w[_NODE, i] + _ONE]) - row
             mass = strength[w[_NODE, i]] if weighted else np.float64(np.int64(degree))
-            pick = _unit(w[_BITS, i]) * (mass + extra * return_weight[i])
+            pick = unit(w[_BITS, i]) * (mass + extra * return_weight[i])
             w[_ACCEPTED, i] = U(pick >= mass)
             if not weighted:
                 w[_PLACE, i] = row + min(U(np.int64(pick)), degree - _ONE)
@@ -310,7 +298,7 @@ def _judge(indptr, indices, back, sure, w, running):
         prefetch(indptr, np.int64(target))
         w[_TARGET, i] = target
         is_back = target == before
-        accepted = returns | (before == _NOBODY) | (_unit(w[_BITS, i]) < (back if is_back else sure))
+        accepted = returns | (before == _NOBODY) | (unit(w[_BITS, i]) < (back if is_back else sure))
         w[_ACCEPTED, i] = U(accepted)
         w[_UNDECIDED, left] = i
         left += U(not (accepted | is_back))
@@ -351,8 +339,8 @@ def _insist(indptr, indices, weights, bias, w, running):
     for i in range(running):
         w[_REJECTIONS, i] = (w[_REJECTIONS, i] + _ONE) * (_ONE - w[_ACCEPTED, i])
         if w[_REJECTIONS, i] == U(PATIENCE):
-            w[_STATE, i] += _GOLDEN
-            bits = _mix(w[_STATE, i])
+            w[_STATE, i] += GOLDEN
+            bits = mix(w[_STATE, i])
             w[_PLACE, i] = _exact_place(indptr, indices, weights, bias, bits, w[_NODE, i], w[_BEFORE, i])
             w[_TARGET, i] = U(indices[w[_PLACE, i]])
             w[_ACCEPTED, i] = _ONE

@@ -1,0 +1,447 @@
+"""Stochastic gradient ascent over walks: in blocks that fit the cache, in rounds that give the same bits everywhere.
+
+A block is some consecutive walks. It copies the rows of their nodes and of a pool of negatives, does its steps on the
+copies, one after the other, and leaves the differences. A round is a fixed number of blocks, all of which begin with
+the same tables; when all are done, each thread adds the differences to the rows that it owns, block after block. So
+every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
+
+A step holds one center against eight rows at most: contexts, each observed as 1, and negatives that stand against some
+contexts, each observed as 0 as often. What is observed m times of one row is m steps along the center, a recursion on
+the score alone, so that each row is read and written once.
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+
+from efge.kernels.intrinsics import atomic_add, atomic_load, prefetch
+from efge.kernels.rows import ABREAST, CHUNK, meet_rows, move_rows
+from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
+
+# Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
+REORDER = {"reassoc", "contract", "nsz", "arcp"}
+# A pool of negatives serves so many centers; then another one is drawn.
+CENTERS_A_POOL = 40
+
+_NONE, _ONE = U(0), U(1)
+_FREE = np.int32(-1)
+_yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+
+
+class Model(NamedTuple):
+    """What is trained: center and context vectors, a row a node, by slopes and noise.
+
+    `slopes` are cubic polynomials, (observation 0 or 1, cell, power).
+    `keep` and `other` are the alias table that negatives are drawn by.
+    """
+
+    centers: np.ndarray
+    contexts: np.ndarray
+    slopes: np.ndarray
+    keep: np.ndarray
+    other: np.ndarray
+
+
+class Plan(NamedTuple):
+    """How far contexts reach, how many negatives stand against each, how the learning rate falls with each center.
+
+    `group` contexts share their negatives, which come from pools of the size `pool`. No entry goes below `floor`.
+    Slopes are given for scores from `low` on, in cells of the width 1 / scale.
+    """
+
+    window: int
+    negatives: int
+    group: int
+    pool: int
+    rate: float
+    rate_fall: float
+    floor: float
+    low: float
+    scale: float
+
+
+class Work(NamedTuple):
+    """Walks, cut into blocks: block b is the walks from blocks[b] to blocks[b + 1].
+
+    `key` and the number of a block, counted from `first_block`, give it its stream; `first_center` centers came before.
+    """
+
+    nodes: np.ndarray
+    offsets: np.ndarray
+    blocks: np.ndarray
+    key: np.uint64
+    first_block: np.uint64
+    first_center: int
+
+
+class Room(NamedTuple):
+    """Room for the copies of a round's blocks, and for what threads tell each other.
+
+    Each block has as many rows: one of zeros for padding, its nodes, its negatives. `names` says which they are,
+    `counts` how many nodes, and how many rows in all. The first half of `copies` is of contexts, the second of centers.
+    """
+
+    copies: np.ndarray
+    names: np.ndarray
+    counts: np.ndarray
+    signals: np.ndarray
+
+
+class Notes(NamedTuple):
+    """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows."""
+
+    slots: np.ndarray
+    where: np.ndarray
+    marks: np.ndarray
+    pool: np.ndarray
+    rows: np.ndarray
+    seen: np.ndarray
+    products: np.ndarray
+    steps: np.ndarray
+
+
+# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite.
+_TICKET, _WAITING, _MET, BROKEN = range(4)
+SIGNALS = 4
+
+
+@njit(nogil=True)
+def _wait_for_all(signals, threads):
+    met = atomic_load(signals, _MET)
+    if atomic_add(signals, _WAITING, 1) == threads - 1:
+        atomic_add(signals, _WAITING, -threads)
+        atomic_add(signals, _MET, 1)
+        return
+    spins = 0
+    while atomic_load(signals, _MET) == met:
+        spins += 1
+        if spins > 2000:
+            _yield_core()
+
+
+@njit
+def _row_of(node, slots, names, base, count):
+    """The row of a node in a block, by a hash table; `count` if it had none, in which case that is now its row."""
+    mask = U(slots.shape[0] - 1)
+    slot = (node * GOLDEN >> U(32)) & mask
+    while slots[slot] != _FREE:
+        row = U(slots[slot])
+        if U(names[base + row]) == node:
+            return row
+        slot = (slot + _ONE) & mask
+    slots[slot] = count
+    names[base + count] = node
+    return count
+
+
+@njit
+def _fetch(table, names, copies, shift, begin, end):
+    """Copy the rows named from `begin` on, `shift` further; all are asked for before the first one is needed."""
+    width = U(table.shape[1])
+    for row in range(begin, end):
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(U(names[row]) * width + j))
+    for row in range(begin, end):
+        node = U(names[row])
+        for j in range(width):
+            copies[row + shift, j] = table[node, j]
+
+
+@njit(fastmath=REORDER)
+def _leave(table, names, copies, shift, begin, end):
+    """Turn copies into differences; the sum of their squares."""
+    width = U(table.shape[1])
+    total = np.float32(0.0)
+    for row in range(begin, end):
+        node = U(names[row])
+        for j in range(width):
+            copies[row + shift, j] -= table[node, j]
+            total += copies[row + shift, j] * copies[row + shift, j]
+    return total
+
+
+@njit
+def _draw_pool(keep, other, state, slots, names, base, count, pool):
+    """Rows for a pool of negatives; how many rows the block has then."""
+    for i in range(U(pool.shape[0])):
+        state += GOLDEN
+        row = _row_of(pick(keep, other, mix(state)), slots, names, base, count)
+        pool[i] = row
+        count += U(row == count)
+    return state, count
+
+
+@njit
+def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, seen):
+    """List the rows that a center observes, and how often as 0 and as 1; how many, and where in the pool it stopped."""
+    count = _NONE
+    position = begin
+    while position < end:
+        # A few contexts...
+        first = position
+        together = _NONE
+        while position < end and together < U(plan.group):
+            if position != center:
+                row = U(where[position])
+                i = U(marks[row])
+                if marks[row] == _FREE:
+                    i = count
+                    marks[row] = i
+                    rows[i] = row
+                    seen[_NONE, i] = 0
+                    seen[_ONE, i] = 0
+                    count += _ONE
+                seen[_ONE, i] += 1
+                together += _ONE
+            position += _ONE
+        # ... and the negatives that stand against all of them that are not the same node.
+        for _ in range(U(plan.negatives) if together else _NONE):
+            row = U(pool[at])
+            at = at + _ONE if at + _ONE < U(pool.shape[0]) else _NONE
+            against = together
+            if row < own:
+                for k in range(first, position):
+                    against -= U(k != center) & U(U(where[k]) == row)
+            if against:
+                i = U(marks[row])
+                if marks[row] == _FREE:
+                    i = count
+                    marks[row] = i
+                    rows[i] = row
+                    seen[_NONE, i] = 0
+                    seen[_ONE, i] = 0
+                    count += _ONE
+                seen[_NONE, i] += against
+    return count, at
+
+
+@njit(fastmath=REORDER)
+def _slope(slopes, observed, place):
+    """A slope by its cubic, at a place on the scale of the cells; places outside count as the first or the last."""
+    place = min(max(np.float32(0.0), place), np.float32(slopes.shape[1] - 1))
+    cell = U(np.int32(place))
+    u = place - np.float32(np.int32(place))
+    return slopes[observed, cell, _NONE] + u * (
+        slopes[observed, cell, _ONE] + u * (slopes[observed, cell, U(2)] + u * slopes[observed, cell, U(3)])
+    )
+
+
+@njit(fastmath=REORDER)
+def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps):
+    """Move a center and the rows that it observes, eight at a time; padding makes the last eight full."""
+    low, scale = np.float32(plan.low), np.float32(plan.scale)
+    for i in range(count):
+        marks[rows[i]] = _FREE
+        rows[i] += base
+    while count % U(ABREAST):
+        rows[count] = base
+        seen[_NONE, count] = 0
+        seen[_ONE, count] = 0
+        count += _ONE
+    for first in range(_NONE, count, U(ABREAST)):
+        meet_rows(copies, np.int64(center), copies, rows, np.int64(first), products)
+        square = products[U(ABREAST)] * scale
+        # No single observation moves a score by more than 1, so that a large learning rate cannot throw it to and fro.
+        most = np.float32(1.0) / max(products[U(ABREAST)], np.float32(1e-9))
+        own_step = np.float32(0.0)
+        for i in range(U(ABREAST)):
+            place = (products[i] - low) * scale
+            total = np.float32(0.0)
+            for _ in range(seen[_ONE, first + i]):
+                g = min(max(rate * _slope(slopes, _ONE, place), -most), most)
+                place += g * square
+                own_step += g * total
+                total += g
+            for _ in range(seen[_NONE, first + i]):
+                g = min(max(rate * _slope(slopes, _NONE, place), -most), most)
+                place += g * square
+                own_step += g * total
+                total += g
+            steps[i] = total
+        move_rows(copies, np.int64(center), copies, rows, np.int64(first), steps, own_step)
+
+
+@njit
+def _block(number, place, work, model, plan, room, notes):
+    """Do the steps of one block and leave the differences; the sum of their squares."""
+    nodes, offsets, names, copies = work.nodes, work.offsets, room.names, room.copies
+    slots, where, marks, pool = notes.slots, notes.where, notes.marks, notes.pool
+    rows, seen, products, steps, slopes = notes.rows, notes.seen, notes.products, notes.steps, model.slopes
+    first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
+    begin = U(offsets[first_walk])
+    base = place * U(names.shape[0] // room.counts.shape[0])
+    shift = U(names.shape[0])
+    slots[:] = _FREE
+    count = _ONE
+    for p in range(begin, U(offsets[last_walk])):
+        row = _row_of(U(nodes[p]), slots, names, base, count)
+        where[p - begin] = row
+        count += U(row == count)
+    own = count
+    _fetch(model.contexts, names, copies, _NONE, base + _ONE, base + own)
+    _fetch(model.centers, names, copies, shift, base + _ONE, base + own)
+    state = stream(work.key, work.first_block + number)
+    served, at = CENTERS_A_POOL, _NONE
+    for walk in range(first_walk, last_walk):
+        walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
+        for p in range(walk_begin, walk_end):
+            if served == CENTERS_A_POOL:
+                drawn = count
+                state, count = _draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
+                _fetch(model.contexts, names, copies, _NONE, base + drawn, base + count)
+                served = 0
+            served += 1
+            rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
+            low_end = p - U(plan.window) if p > walk_begin + U(plan.window) else walk_begin
+            high_end = min(walk_end, p + U(plan.window) + _ONE)
+            listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
+            center = base + shift + U(where[p])
+            _move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps)
+    room.counts[place, _NONE] = own
+    room.counts[place, _ONE] = count
+    total = _leave(model.contexts, names, copies, _NONE, base + _ONE, base + count)
+    return total + _leave(model.centers, names, copies, shift, base + _ONE, base + own)
+
+
+@njit
+def _merge(thread, threads, table, names, copies, counts, which, blocks, floor):
+    """Add differences to the rows that a thread owns, block after block; centers are in the second half of copies."""
+    rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
+    shift = _NONE if which else U(names.shape[0])
+    for block in range(blocks):
+        for row in range(block * rows + _ONE, block * rows + U(counts[block, which])):
+            node = U(names[row])
+            ahead = U(names[row + U(4)]) * width
+            for j in range(_NONE, width, U(CHUNK)):
+                prefetch(table, np.int64(ahead + j))
+            if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
+                continue
+            for j in range(width):
+                table[node, j] += copies[row + shift, j]
+            if floor > -np.inf:
+                for j in range(width):
+                    table[node, j] = max(table[node, j], np.float32(floor))
+
+
+@njit
+def _take_notes(room, plan):
+    rows = room.names.shape[0] // room.counts.shape[0]
+    slots = 1
+    while slots < 2 * rows:
+        slots *= 2
+    return Notes(
+        np.empty(slots, np.int32),
+        np.empty(rows, np.int32),
+        np.full(rows, _FREE, np.int32),
+        np.empty(plan.pool, np.int32),
+        np.empty(rows + ABREAST, np.int64),
+        np.empty((2, rows + ABREAST), np.int32),
+        np.empty(2 * ABREAST, np.float32),
+        np.empty(ABREAST, np.float32),
+    )
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def train(thread, threads, work, model, plan, room):
+    """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
+    signals, counts, names, copies = room.signals, room.counts, room.names, room.copies
+    notes = _take_notes(room, plan)
+    count = U(work.blocks.shape[0] - 1)
+    done = _NONE
+    while done < count:
+        blocks = min(U(counts.shape[0]), count - done)
+        while True:
+            place = U(atomic_add(signals, _TICKET, 1))
+            if place >= blocks:
+                break
+            if not _block(done + place, place, work, model, plan, room, notes) < np.inf:
+                atomic_add(signals, BROKEN, 1)
+        _wait_for_all(signals, threads)
+        if atomic_load(signals, BROKEN) > 0:
+            break
+        if thread == 0:
+            signals[_TICKET] = 0
+        _merge(U(thread), U(threads), model.centers, names, copies, counts, 0, blocks, plan.floor)
+        _merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, blocks, plan.floor)
+        _wait_for_all(signals, threads)
+        done += blocks
+    return done
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def train_plainly(work, model, plan, room):
+    """One pair after the other, in the tables themselves; each context meets negatives of its own. No threads."""
+    centers, contexts, slopes, nodes, offsets = model.centers, model.contexts, model.slopes, work.nodes, work.offsets
+    width = U(centers.shape[1])
+    gain = np.empty(width, np.float32)
+    low, scale, floor = np.float32(plan.low), np.float32(plan.scale), np.float32(plan.floor)
+    for number in range(U(work.blocks.shape[0] - 1)):
+        state = stream(work.key, work.first_block + number)
+        for walk in range(U(work.blocks[number]), U(work.blocks[number + _ONE])):
+            begin, end = U(offsets[walk]), U(offsets[walk + _ONE])
+            for p in range(begin, end):
+                center = U(nodes[p])
+                rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(p) + work.first_center))
+                first = p - U(plan.window) if p > begin + U(plan.window) else begin
+                for c in range(first, min(end, p + U(plan.window) + _ONE)):
+                    if c == p:
+                        continue
+                    gain[:] = 0.0
+                    context = U(nodes[c])
+                    for i in range(U(plan.negatives) + _ONE):
+                        row = context
+                        if i:
+                            state += GOLDEN
+                            row = pick(model.keep, model.other, mix(state))
+                            if row == context:
+                                continue
+                        s = np.float32(0.0)
+                        for j in range(width):
+                            s += centers[center, j] * contexts[row, j]
+                        if not abs(s) < np.inf:
+                            room.signals[BROKEN] += 1
+                            return
+                        g = rate * _slope(slopes, U(i == _NONE), (s - low) * scale)
+                        for j in range(width):
+                            gain[j] += g * contexts[row, j]
+                            contexts[row, j] = max(floor, contexts[row, j] + g * centers[center, j])
+                    for j in range(width):
+                        centers[center, j] = max(floor, centers[center, j] + gain[j])
+
+
+@njit(cache=True, nogil=True)
+def spread(key, table, dim, low, high):
+    """Fill the first `dim` entries of each row with uniform random numbers, from a stream for each row."""
+    for row in range(U(table.shape[0])):
+        state = stream(key, row)
+        for j in range(U(dim)):
+            state += GOLDEN
+            table[row, j] = low + (high - low) * unit(mix(state))
+
+
+@njit(cache=True, nogil=True)
+def draw(key, keep, other, drawn):
+    """Fill an array with numbers drawn by an alias table."""
+    state = stream(key, _NONE)
+    for i in range(U(drawn.shape[0])):
+        state += GOLDEN
+        drawn[i] = pick(keep, other, mix(state))
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def mean_log_likelihood(centers, contexts, sample, log_probs, low, scale):
+    """Mean over rows (center, context, negatives...) of the log-likelihood of seeing the context and no negative."""
+    width = U(centers.shape[1])
+    total = 0.0
+    for i in range(U(sample.shape[0])):
+        center = U(sample[i, _NONE])
+        for k in range(_ONE, U(sample.shape[1])):
+            if k > _ONE and sample[i, k] == sample[i, _ONE]:
+                continue
+            s = np.float32(0.0)
+            for j in range(width):
+                s += centers[center, j] * contexts[U(sample[i, k]), j]
+            total += _slope(log_probs, U(k == _ONE), np.float32((s - low) * scale))
+    return total / sample.shape[0]

@@ -1,0 +1,230 @@
+"""EFGE: the estimator, with scikit-learn's conventions and any graph for its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from efge.embedding import Embedding
+from efge.errors import TrainingError
+from efge.families import Family, as_family, check
+from efge.inputs import as_graph
+from efge.training import Progress, Settings, Trained, train
+from efge.walks import Node2VecWalk, Strategy, Walks
+
+
+class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Exponential family graph embedding: a vector for each node of a graph.
+
+    Random walks over the graph say which nodes meet; a family of distributions says how likely that is for two vectors;
+    stochastic gradient ascent finds the vectors that make it most likely. The same graph, parameters and seed give the
+    same bytes, at any number of threads.
+
+    Parameters
+    ----------
+    family : str or Family
+        "normal", "poisson", "bernoulli", "negative-binomial", "geometric", "bernoulli-poisson", or a :class:`Family`,
+        which may be of your own making.
+    dim : int
+        Entries of a vector.
+    walk : str or strategy
+        "node2vec", "uniform", "weighted", or a strategy such as ``CorpusWalk(path)``. The default goes by weights where
+        the graph has any.
+    p, q : float
+        node2vec's return and in-out parameters; at 1 and 1 a walk does not care where it came from.
+    walks_per_node : int
+        Walks that start at each node.
+    walk_length : int
+        Nodes in a walk.
+    window : int
+        Contexts of a node are all that a walk visits at most so many steps before and after it.
+    negatives : int
+        Nodes drawn at random to stand against each context. One that is the context itself does not count; so the
+        smaller a graph is, the fewer there are, and a graph with a single node has none.
+    epochs : int
+        Passes, each over new walks.
+    learning_rate, min_learning_rate : float
+        The learning rate falls from the one to the other, linearly with the nodes seen.
+    noise_power : float
+        Negatives are drawn in proportion to how often walks visit a node, to this power.
+    patience : int, optional
+        Stop when the likelihood of the pairs held apart, which is looked at 20 times, has not risen so often in a row.
+    trainer : "fast" or "reference"
+        "reference" takes one pair after the other, as the paper describes it: in one thread, some ten times slower.
+    threads : int, optional
+        By default, all cores. The result does not depend on it.
+    seed : int, optional
+        Without one, a random one is chosen, and kept as `seed_`.
+
+    Attributes
+    ----------
+    embedding_ : Embedding
+        The nodes' vectors, under the names that the graph has for them.
+    context_embedding_ : Embedding
+        The vectors that nodes have as contexts of others.
+    history_ : dict
+        "pairs" trained, and the mean "log_likelihood" of a sample of pairs and their negatives at that point. The
+        sample is held apart: no training sees it.
+    seed_ : int
+
+    Examples
+    --------
+    >>> from efge import EFGE
+    >>> graph = [("ann", "bob"), ("bob", "cid"), ("cid", "ann"), ("cid", "dan")]
+    >>> model = EFGE(family="normal", dim=8, seed=0).fit(graph)
+    >>> model.embedding_
+    Embedding(4 nodes, 8 dimensions)
+    >>> model.embedding_["ann"].shape
+    (8,)
+    """
+
+    def __init__(
+        self,
+        family: str | Family = "normal",
+        dim: int = 128,
+        *,
+        walk: str | Strategy = "node2vec",
+        p: float = 1.0,
+        q: float = 1.0,
+        walks_per_node: int = 80,
+        walk_length: int = 10,
+        window: int = 10,
+        negatives: int = 5,
+        epochs: int = 1,
+        learning_rate: float = 0.025,
+        min_learning_rate: float = 0.0001,
+        noise_power: float = 0.75,
+        patience: int | None = None,
+        trainer: str = "fast",
+        threads: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.family = family
+        self.dim = dim
+        self.walk = walk
+        self.p = p
+        self.q = q
+        self.walks_per_node = walks_per_node
+        self.walk_length = walk_length
+        self.window = window
+        self.negatives = negatives
+        self.epochs = epochs
+        self.learning_rate = learning_rate
+        self.min_learning_rate = min_learning_rate
+        self.noise_power = noise_power
+        self.patience = patience
+        self.trainer = trainer
+        self.threads = threads
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> EFGE:  # noqa: N803
+        """Learn the vectors of a graph's nodes.
+
+        Parameters
+        ----------
+        X : Graph, or anything :func:`efge.as_graph` takes, or Walks
+            With ready :class:`efge.Walks`, parameters that make walks are of no effect.
+        y : ignored
+        progress : callable, optional
+            Called some times a second with a :class:`efge.Progress`.
+
+        Returns
+        -------
+        EFGE
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import efge
+        >>> walks = efge.Walks([("a", "b"), ("b", "c")], efge.CorpusWalk([["a", "b", "c", "b"]] * 50), seed=0)
+        >>> EFGE(dim=4).fit(walks).embedding_.names.tolist()
+        ['a', 'b', 'c']
+        """
+        settings = self._settings()
+        family = as_family(self.family)
+        check(family)
+        walks = X if isinstance(X, Walks) else self._walks(X)
+        self.seed_ = walks.seed
+        try:
+            self._keep(walks, train(walks, family, settings, progress))
+        except TrainingError as error:
+            self._keep(walks, error.trained)
+            raise
+        return self
+
+    def _settings(self) -> Settings:
+        return Settings(
+            dim=self.dim,
+            window=self.window,
+            negatives=self.negatives,
+            epochs=self.epochs,
+            learning_rate=self.learning_rate,
+            min_learning_rate=self.min_learning_rate,
+            noise_power=self.noise_power,
+            patience=self.patience,
+            trainer=self.trainer,
+        )
+
+    def _walks(self, graph: Any) -> Walks:
+        if self.walk != "node2vec" and (self.p, self.q) != (1, 1):
+            raise ValueError(f"p and q are node2vec's; got p={self.p!r}, q={self.q!r} with walk={self.walk!r}")
+        strategy = Node2VecWalk(self.p, self.q) if self.walk == "node2vec" else self.walk
+        return Walks(
+            as_graph(graph),
+            strategy,
+            walks_per_node=self.walks_per_node,
+            walk_length=self.walk_length,
+            seed=self.seed,
+            threads=self.threads,
+        )
+
+    def _keep(self, walks: Walks, trained: Trained) -> None:
+        self.embedding_ = Embedding(trained.centers, walks.graph.names)
+        self.context_embedding_ = Embedding(trained.contexts, walks.graph.names)
+        self.history_ = trained.history
+
+    def transform(self, X: Any) -> npt.NDArray[np.float32]:  # noqa: N803
+        """Vectors of a graph's nodes, in its order; all of them were nodes of the graph that was fitted.
+
+        Examples
+        --------
+        >>> EFGE(dim=4, seed=0).fit([("a", "b")]).transform([("b", "a")]).shape
+        (2, 4)
+        """
+        check_is_fitted(self)
+        graph = X.graph if isinstance(X, Walks) else as_graph(X)
+        return np.asarray(self.embedding_[graph.names.tolist()])
+
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:  # noqa: N803
+        """Learn the vectors of a graph's nodes; the array of them, in the graph's order.
+
+        Examples
+        --------
+        >>> EFGE(dim=4, seed=0).fit_transform([("a", "b"), ("b", "c")]).shape
+        (3, 4)
+        """
+        return np.asarray(self.fit(X, y, **fit_params).embedding_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
+        """Names of a vector's entries, for scikit-learn's data frames.
+
+        Examples
+        --------
+        >>> EFGE(dim=2, seed=0).fit([("a", "b")]).get_feature_names_out().tolist()
+        ['efge0', 'efge1']
+        """
+        check_is_fitted(self)
+        return np.array([f"efge{i}" for i in range(self.embedding_.dim)], object)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # Where the input is a matrix, it has a row and a column for each node.
+        tags.input_tags.pairwise = True
+        tags.input_tags.sparse = True
+        tags.input_tags.positive_only = True
+        return tags

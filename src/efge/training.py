@@ -1,0 +1,352 @@
+"""Training: rounds of walks through the kernel, with a falling learning rate and an eye on pairs held apart.
+
+The slope of a family is tabulated before training, as cubic polynomials that are right to the last digits of float32.
+The kernel therefore never calls a family, and trains all of them, a user's own included, by the same machine code.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.errors import TrainingError, check_counts
+from efge.families import Family, tabulate
+from efge.kernels import training as kernel
+from efge.kernels.rows import ABREAST, CHUNK
+from efge.kernels.walks import alias_tables
+from efge.walks import Round, Walks, stream_key
+
+Floats = npt.NDArray[np.float32]
+
+TRAINERS = ("fast", "reference")
+# Cells of a tabulated slope: so many at first, doubled until it is exact.
+_CELLS, _MOST_CELLS = 512, 1 << 14
+# Between two merges of a round, an average node is a center so often, and the most frequent one so often.
+_AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
+# Blocks in a round at most, and the room for their copies, which should stay in the cache.
+_MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
+# Contexts that share their negatives at most, and pools: so many centers' negatives, from the smallest to the largest.
+_MOST_TOGETHER, _CENTERS_WORTH, _POOLS = 4, 4, (16, 256)
+# Work between two reports of progress, in multiplications; some tenths of a second.
+_PIECE = 1 << 28
+# Walks and pairs held apart, and how often they are looked at.
+_HELD_WALKS, _HELD_PAIRS, _LOOKS = 1000, 4096, 20
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What training is told; see :class:`efge.EFGE` for what each means."""
+
+    dim: int
+    window: int
+    negatives: int
+    epochs: int
+    learning_rate: float
+    min_learning_rate: float
+    noise_power: float
+    patience: int | None
+    trainer: str
+
+    def check(self) -> None:
+        """Refuse what training cannot do."""
+        counted = ("dim", "window", "negatives", "epochs", "patience")
+        check_counts(**{name: getattr(self, name) for name in counted})
+        if not 0 < self.min_learning_rate <= self.learning_rate < math.inf:
+            got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
+            raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")
+        if not 0 <= self.noise_power < math.inf:
+            raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
+        if self.trainer not in TRAINERS:
+            raise ValueError(f"no trainer {self.trainer!r}; known: {', '.join(TRAINERS)}")
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far training is: pairs trained, pairs in all, and the last mean log-likelihood of the pairs held apart.
+
+    Examples
+    --------
+    >>> Progress(pairs=500, total=1000, log_likelihood=-3.5)
+    Progress(pairs=500, total=1000, log_likelihood=-3.5)
+    """
+
+    pairs: int
+    total: int
+    log_likelihood: float
+
+
+@dataclass
+class Trained:
+    """Vectors of nodes as centers and as contexts, and what the pairs held apart said on the way."""
+
+    centers: Floats
+    contexts: Floats
+    history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
+
+
+def train(
+    walks: Walks, family: Family, settings: Settings, progress: Callable[[Progress], None] | None = None
+) -> Trained:
+    """Vectors for the nodes of a graph from its walks."""
+    settings.check()
+    corpus = _Corpus(walks, settings)
+    centers, contexts = _tables(walks, family, settings)
+    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
+    noise = _noise(corpus.visits, settings.noise_power)
+    model = kernel.Model(centers, contexts, cubics(family, "slope"), *noise)
+    plan = _plan(corpus, family, settings, model)
+    room = _room(corpus, plan, settings)
+    look = _Look(walks, corpus, family, model, plan)
+    with ThreadPoolExecutor(walks.threads) as pool:
+        look(0, trained.history)
+        for work, pairs in corpus.pieces(_piece_size(corpus, room, centers.shape[1])):
+            _run(pool, walks.threads, work, model, plan, room, settings)
+            if room.signals[kernel.BROKEN]:
+                raise _broken(family, settings, trained, pairs / corpus.pairs)
+            if pairs >= look.due or pairs == corpus.pairs:
+                look(pairs, trained.history)
+            if progress is not None:
+                progress(Progress(pairs, corpus.pairs, trained.history["log_likelihood"][-1]))
+            if settings.patience is not None and look.since_best >= settings.patience:
+                break
+    return trained
+
+
+def _run(
+    pool: ThreadPoolExecutor,
+    threads: int,
+    work: kernel.Work,
+    model: kernel.Model,
+    plan: kernel.Plan,
+    room: kernel.Room,
+    settings: Settings,
+) -> None:
+    if settings.trainer == "reference":
+        before = model.centers.copy(), model.contexts.copy()
+        kernel.train_plainly(work, model, plan, room)
+        if room.signals[kernel.BROKEN]:
+            model.centers[:], model.contexts[:] = before
+        return
+    room.signals[:] = 0
+    # More threads than blocks would only wait for each other.
+    threads = min(threads, len(room.counts), len(work.blocks) - 1)
+    jobs = [pool.submit(kernel.train, number, threads, work, model, plan, room) for number in range(1, threads)]
+    kernel.train(0, threads, work, model, plan, room)
+    for job in jobs:
+        job.result()
+
+
+def _broken(family: Family, settings: Settings, trained: Trained, share: float) -> TrainingError:
+    return TrainingError(
+        f"{family!r}: the vectors left the finite numbers after about {share:.1%} of the training; lower"
+        f" learning_rate (it is {settings.learning_rate:g}) or narrow the family's bounds (they are {family.bounds});"
+        " what was learned before is kept in embedding_",
+        trained,
+    )
+
+
+class _Corpus:
+    """The walks to train on: what a first pass counts of them, and their pieces."""
+
+    def __init__(self, walks: Walks, settings: Settings) -> None:
+        self.walks = walks
+        self.window = settings.window
+        self.epochs = settings.epochs
+        self.visits = np.zeros(walks.graph.n_nodes, np.int64)
+        self.pairs, self.longest_block = 0, 0
+        # Walks are the same in each epoch of a corpus, and alike in each epoch of random ones.
+        for some in self._rounds(0):
+            self.visits += np.bincount(some.nodes, minlength=len(self.visits))
+            self.pairs += int(_pairs(some, self.window)[-1])
+            self.longest_block = max(self.longest_block, int(np.diff(some.offsets[_blocks(some)]).max()))
+        self.centers = int(self.visits.sum()) * self.epochs
+        self.pairs *= self.epochs
+
+    def _rounds(self, epoch: int) -> Iterator[Round]:
+        held = self.walks.held_apart_every
+        number = 0
+        for some in self.walks.rounds(epoch):
+            numbers = np.arange(number, number + len(some))
+            number += len(some)
+            yield some if held is None else _chosen(some, (numbers % held) != held - 1)
+
+    def held_apart(self) -> Round:
+        """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
+        return self.walks.held_apart(_HELD_WALKS)
+
+    def pieces(self, centers: int) -> Iterator[tuple[kernel.Work, int]]:
+        """The work, some at a time, and how many pairs are done with it."""
+        first_center, pairs_before = 0, 0
+        for epoch in range(self.epochs):
+            key = stream_key(self.walks.seed, epoch, "negatives")
+            first_block = 0
+            for some in self._rounds(epoch):
+                blocks, pairs = _blocks(some), _pairs(some, self.window)
+                cuts = np.flatnonzero(np.diff(some.offsets[blocks[:-1]] // centers, prepend=-1)).tolist()
+                for begin, end in pairwise([*cuts, len(blocks) - 1]):
+                    number = np.uint64(first_block + begin)
+                    piece = blocks[begin : end + 1]
+                    work = kernel.Work(some.nodes, some.offsets, piece, key, number, first_center)
+                    yield work, pairs_before + int(pairs[piece[-1]])
+                first_block += len(blocks) - 1
+                first_center += len(some.nodes)
+                pairs_before += int(pairs[-1])
+
+
+def _chosen(some: Round, wanted: npt.NDArray[np.bool_]) -> Round:
+    lengths = np.diff(some.offsets)
+    offsets = np.concatenate([[0], np.cumsum(lengths[wanted])])
+    return Round(some.nodes[np.repeat(wanted, lengths)], offsets)
+
+
+def _blocks(some: Round) -> npt.NDArray[np.int64]:
+    """The first walks of blocks, and the end: walks that begin in the same stretch of positions are a block."""
+    stretch = some.offsets[:-1] // kernel.CENTERS_A_POOL
+    return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
+
+
+def _pairs(some: Round, window: int) -> npt.NDArray[np.int64]:
+    """Pairs of a center and a context before each walk, and in all."""
+    length = np.diff(some.offsets)
+    reach = np.minimum(window, np.maximum(length - 1, 0))
+    return np.concatenate([[0], np.cumsum(2 * reach * length - reach * (reach + 1))]).astype(np.int64)
+
+
+def cubics(family: Family, method: str) -> Floats:
+    """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
+
+    Cells are made narrower until the polynomials are right to float32's precision; a last cell has the upper bound.
+    """
+    from scipy.interpolate import CubicSpline
+
+    cells = _CELLS
+    while True:
+        exact = [tabulate(family, method, x, 2 * cells) for x in (0.0, 1.0)]
+        splines = [CubicSpline(np.arange(cells + 1), values[::2]) for values in exact]
+        off = [np.abs(spline(np.arange(2 * cells + 1) / 2) - y).max() for spline, y in zip(splines, exact, strict=True)]
+        if cells == _MOST_CELLS or max(off) <= 1e-6 * max(1.0, np.abs(exact).max()):
+            break
+        cells *= 2
+    table = np.zeros((2, cells + 1, 4), np.float32)
+    for x in range(2):
+        table[x, :cells] = splines[x].c[::-1].T
+        table[x, cells, 0] = exact[x][-1]
+    return table
+
+
+def _tables(walks: Walks, family: Family, settings: Settings) -> tuple[Floats, Floats]:
+    """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
+    centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim) for _ in range(2))
+    keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
+    if family.nonnegative:
+        kernel.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
+        kernel.spread(keys[1], contexts, settings.dim, 0.0, settings.dim**-0.5)
+    else:
+        kernel.spread(keys[0], centers, settings.dim, -0.5 / settings.dim, 0.5 / settings.dim)
+    return centers, contexts
+
+
+def _aligned(rows: int, dim: int) -> Floats:
+    """A table of zeros whose rows begin at cache lines."""
+    width = math.ceil(dim / CHUNK) * CHUNK
+    raw = np.zeros(rows * width + CHUNK, np.float32)
+    skip = -raw.ctypes.data // raw.itemsize % CHUNK
+    return raw[skip : skip + rows * width].reshape(rows, width)
+
+
+def _noise(visits: npt.NDArray[np.int64], power: float) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+    """The alias table of visits to a power; a node that no walk visits is no negative."""
+    weights = np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
+    keep, other = np.zeros(len(visits), np.uint32), np.zeros(len(visits), np.int32)
+    alias_tables(np.array([0, len(visits)], np.uint64), weights, keep, other)
+    return keep, other
+
+
+def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
+    together = min(_MOST_TOGETHER, max(1, ABREAST - settings.negatives))
+    contexts = min(2 * settings.window, max(1, corpus.longest_block - 1))
+    negatives = math.ceil(settings.negatives * contexts / together)
+    pool = min(max(_CENTERS_WORTH * negatives, _POOLS[0]), _POOLS[1])
+    fall = (settings.learning_rate - settings.min_learning_rate) / max(corpus.centers, 1)
+    low, high = family.bounds
+    scale = (model.slopes.shape[1] - 1) / (high - low)
+    floor = 0.0 if family.nonnegative else -np.inf
+    return kernel.Plan(
+        settings.window, settings.negatives, together, pool, settings.learning_rate, fall, floor, low, scale
+    )
+
+
+def _room(corpus: _Corpus, plan: kernel.Plan, settings: Settings) -> kernel.Room:
+    """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
+    longest = corpus.longest_block
+    rows = 1 + longest + plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
+    share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
+    centers = min(len(corpus.visits) * _AVERAGE_VISITS, _MOST_VISITS / max(share, 1e-9))
+    width = math.ceil(settings.dim / CHUNK) * CHUNK
+    most = min(_MOST_BLOCKS, _MOST_BYTES // (8 * rows * width))
+    blocks = max(1, min(most, int(centers / max(longest, 1))))
+    return kernel.Room(
+        _aligned(2 * blocks * rows, settings.dim),
+        np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
+        np.zeros((blocks, 2), np.int64),
+        np.zeros(kernel.SIGNALS, np.int64),
+    )
+
+
+def _piece_size(corpus: _Corpus, room: kernel.Room, width: int) -> int:
+    """Centers between two reports: whole rounds, not much longer than some tenths of a second."""
+    per_center = width * max(1, corpus.pairs // max(corpus.centers, 1))
+    size = min(_PIECE // per_center, corpus.centers // _LOOKS)
+    a_round = len(room.counts) * corpus.longest_block
+    return max(1, size // max(a_round, 1)) * max(a_round, 1)
+
+
+class _Look:
+    """Looks now and then at pairs and negatives held apart from training."""
+
+    def __init__(self, walks: Walks, corpus: _Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
+        self.model = model
+        self.interval = corpus.pairs / _LOOKS
+        self.due = 0.0
+        self.since_best, self.best = 0, -np.inf
+        self.log_probs = cubics(family, "log_prob")
+        self.low = plan.low
+        self.scale = (self.log_probs.shape[1] - 1) / (family.bounds[1] - family.bounds[0])
+        random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
+        pairs = _some_pairs(corpus.held_apart(), plan.window, random)
+        negatives = np.empty((len(pairs), plan.negatives), np.int64)
+        kernel.draw(stream_key(walks.seed, 0, "negatives held apart"), model.keep, model.other, negatives.reshape(-1))
+        self.sample = np.hstack([pairs, negatives])
+
+    def __call__(self, pairs: int, history: dict[str, list[float]]) -> None:
+        # The end of a piece is seldom quite where a look is due.
+        self.due = (round(pairs / self.interval) + 0.5) * self.interval if self.interval else np.inf
+        value = np.nan
+        if len(self.sample):
+            tables = self.model.centers, self.model.contexts
+            value = kernel.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
+        history["pairs"].append(pairs)
+        history["log_likelihood"].append(value)
+        self.since_best = 0 if value > self.best else self.since_best + 1
+        self.best = max(self.best, value)
+
+
+def _some_pairs(walks: Round, window: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Pairs of a center and a context, drawn from walks of more than one node."""
+    lengths = np.diff(walks.offsets)
+    long_enough = np.flatnonzero(lengths > 1)
+    if not len(long_enough):
+        return np.empty((0, 2), np.int64)
+    walk = long_enough[random.integers(len(long_enough), size=_HELD_PAIRS)]
+    center = random.integers(lengths[walk])
+    low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
+    context = low + random.integers(high - low)
+    context += context >= center
+    begin = walks.offsets[walk]
+    return np.column_stack([walks.nodes[begin + center], walks.nodes[begin + context]]).astype(np.int64)
