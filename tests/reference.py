@@ -184,10 +184,10 @@ def train_block(walks, centers, contexts, family, noise, plan, stream, first_cen
     """Moves of nodes, as centers and as contexts, by the steps of one block."""
     c = {node: centers[node].copy() for walk in walks for node in walk}
     b = {node: contexts[node].copy() for walk in walks for node in walk}
-    pool, at, served, position = [], 0, 40, first_center
+    pool, at, served, position = [], 0, 10, first_center
     for walk in walks:
         for p, center in enumerate(walk):
-            if served == 40:
+            if served == 10:
                 pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
             served += 1
@@ -204,8 +204,8 @@ def train_block(walks, centers, contexts, family, noise, plan, stream, first_cen
                     if against:
                         seen.setdefault(negative, [0, 0])[0] += against
             rows = list(seen)
-            for first in range(0, len(rows), 8):
-                step(c, b, center, {row: seen[row] for row in rows[first : first + 8]}, family, rate)
+            for first in range(0, len(rows), 32):
+                step(c, b, center, {row: seen[row] for row in rows[first : first + 32]}, family, rate)
     return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
 
 

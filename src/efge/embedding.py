@@ -273,9 +273,7 @@ class Embedding:
         """
         import pandas as pd
 
-        # Without tupleize_cols=False, names that are tuples would become an index of several levels.
-        index = pd.Index(self.names, name="node", tupleize_cols=False)
-        return pd.DataFrame(self.vectors, index, range(self.dim), copy=True)
+        return pd.DataFrame(self.vectors, pd.Index(self.names, name="node"), range(self.dim), copy=True)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
         r"""Write names and vectors to a file, which appears when it is whole; what was there before stays until then.

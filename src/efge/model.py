@@ -184,8 +184,8 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _keep(self, walks: Walks, trained: Trained) -> None:
-        self.embedding_ = Embedding(trained.centers, walks.graph.names)
-        self.context_embedding_ = Embedding(trained.contexts, walks.graph.names)
+        self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
+        self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.history_ = trained.history
 
     def transform(self, X: Any) -> npt.NDArray[np.float32]:  # noqa: N803

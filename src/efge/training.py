@@ -31,8 +31,10 @@ _CELLS, _MOST_CELLS = 512, 1 << 14
 _AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
 # Blocks in a round at most, and the room for their copies, which should stay in the cache.
 _MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
-# Contexts that share their negatives at most, and pools: so many centers' negatives, from the smallest to the largest.
-_MOST_TOGETHER, _CENTERS_WORTH, _POOLS = 4, 4, (16, 256)
+# Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
+_MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 256)
+# Positions of walks in a block.
+_BLOCK = 40
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
 # Walks and pairs held apart, and how often they are looked at.
@@ -207,7 +209,7 @@ def _chosen(some: Round, wanted: npt.NDArray[np.bool_]) -> Round:
 
 def _blocks(some: Round) -> npt.NDArray[np.int64]:
     """The first walks of blocks, and the end: walks that begin in the same stretch of positions are a block."""
-    stretch = some.offsets[:-1] // kernel.CENTERS_A_POOL
+    stretch = some.offsets[:-1] // _BLOCK
     return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
 
 
@@ -270,9 +272,9 @@ def _noise(visits: npt.NDArray[np.int64], power: float) -> tuple[npt.NDArray[np.
 
 def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
     together = min(_MOST_TOGETHER, max(1, ABREAST - settings.negatives))
-    contexts = min(2 * settings.window, max(1, corpus.longest_block - 1))
-    negatives = math.ceil(settings.negatives * contexts / together)
-    pool = min(max(_CENTERS_WORTH * negatives, _POOLS[0]), _POOLS[1])
+    contexts = corpus.pairs / max(corpus.centers, 1)
+    drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / together)
+    pool = min(max(math.ceil(drawn / _USES), _POOLS[0]), _POOLS[1])
     fall = (settings.learning_rate - settings.min_learning_rate) / max(corpus.centers, 1)
     low, high = family.bounds
     scale = (model.slopes.shape[1] - 1) / (high - low)

@@ -167,7 +167,8 @@ def _entry(archive: zipfile.ZipFile, name: str, kind: str, ndim: int) -> npt.NDA
         raise EmbeddingError(f"entry {name!r}: an array is in version 1.0 of NumPy's format")
     shape, fortran_order, dtype = np.lib.format.read_array_header_1_0(stream)
     if not dtype.str.startswith(kind) or fortran_order or len(shape) != ndim:
-        raise EmbeddingError(f"entry {name!r}: an array is of {kind} in {ndim} dimensions; got {dtype.str}, {shape}")
+        got = f"{dtype.str}, {shape}, by {'columns' if fortran_order else 'rows'}"
+        raise EmbeddingError(f"entry {name!r}: an array is of {kind} in {ndim} dimensions, by rows; got {got}")
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape)
 
 

@@ -35,7 +35,6 @@ _TENSORS = re.compile(rb"((?!))?()([^\n]*)\n")
 # What the column of names may be called where the others are numbered.
 _HEADINGS = (b"", b"node", b"name", b"id", b"index")
 _COUNT = re.compile(rb"[0-9]{1,18}")
-_QUOTED = re.compile(rb'^"([^"\n]*)"$', re.MULTILINE)
 
 
 class Layout(NamedTuple):
@@ -192,19 +191,20 @@ def _read_table(blocks: Iterator[_Block], label: str, separator: bytes) -> Named
     if not cells:
         raise EmbeddingError(f"{first.place(0)}: a row has a name and at least one value; got the name only")
     layout = Layout(separator, len(cells), first.line(0))
-    rows = _all_rows(chain([first.without_first() if _is_header(first.names[0], cells) else first], blocks), layout)
+    rows = _all_rows(
+        chain([first.without_first() if _is_header(first.names[0], cells, separator) else first], blocks), layout
+    )
     # Bare names have the type that names in any text have; those in quotes are text.
     bare = iter(names_of([text for text, quoted in zip(rows.texts, rows.quoted, strict=True) if not quoted]).tolist())
     names = [text if quoted else next(bare) for text, quoted in zip(rows.texts, rows.quoted, strict=True)]
     return rows.vectors, names
 
 
-def _is_header(name: bytes, cells: list[bytes]) -> bool:
+def _is_header(name: bytes, cells: list[bytes], separator: bytes) -> bool:
     """Words, or the columns' numbers under a heading that a column of names has."""
-    bare = [cell.strip(b'" ') for cell in cells]
-    if name.strip() in _HEADINGS and bare == [b"%d" % number for number in range(len(bare))]:
+    if name.strip() in _HEADINGS and [*map(_bare, cells)] == [b"%d" % number for number in range(len(cells))]:
         return True
-    return not all(map(_is_number, bare))
+    return _floats(separator.join(cells), separator) is None
 
 
 def _blocks(stream: BinaryIO, label: str, record: re.Pattern[bytes]) -> Iterator[_Block]:
@@ -261,8 +261,8 @@ def _rows(block: _Block, layout: Layout) -> _Rows:
         if values.count(separator) != dim - 1 or not values:
             got = len(values.split(separator)) if values else 0
             raise EmbeddingError(f"{block.place(i)}: a vector has {dim} values, as {said} says; got {got}")
-    flat = _floats(b"\n".join(block.values).replace(separator, b"\n"))
-    if flat is None or len(flat) != len(block.values) * dim:
+    flat = _floats(separator.join(block.values), separator) if block.values else np.empty(0, np.float32)
+    if flat is None:
         raise EmbeddingError(_not_a_number(block, separator))
     if not np.isfinite(flat).all():
         record, column = divmod(int(np.argmin(np.isfinite(flat))), dim)
@@ -281,37 +281,38 @@ def _texts(block: _Block) -> list[str]:
     return texts
 
 
-def _floats(text: bytes) -> Vectors | None:
-    """Numbers, one a line; None if one of them is none."""
-    import pyarrow as pa
-    from pyarrow import csv
-
-    if not text:
-        return np.empty(0, np.float32)
-    if b'"' in text:
-        # Arrow would take a quote that never closes, too.
-        text = _QUOTED.sub(rb"\1", text)
-    try:
-        table = csv.read_csv(
-            pa.BufferReader(text),
-            csv.ReadOptions(column_names=["value"], use_threads=False, block_size=len(text) + 1),
-            csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
-            csv.ConvertOptions(column_types={"value": pa.float32()}, null_values=[], check_utf8=False),
-        )
-    except pa.ArrowInvalid:
-        return None
-    values: Vectors = table["value"].to_numpy()
+def _floats(text: bytes, separator: bytes) -> Vectors | None:
+    """The numbers between separators; None if one of them is none."""
+    values = _plain_floats(text, separator)
+    if values is None and any(mark in text for mark in (b'"', b" ", b"\t")):
+        # Other tools put quotes or spaces around numbers.
+        values = _plain_floats(separator.join(map(_bare, text.split(separator))), separator)
     return values
 
 
-def _is_number(text: bytes) -> bool:
-    values = _floats(text)
-    return values is not None and len(values) == 1
+def _plain_floats(text: bytes, separator: bytes) -> Vectors | None:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    gaps = np.flatnonzero(np.frombuffer(text, np.uint8) == ord(separator))
+    # Without the separators, numbers stand one behind the other, as Arrow wants them.
+    starts = np.concatenate([[0], gaps - np.arange(len(gaps)), [len(text) - len(gaps)]])
+    digits = pa.py_buffer(text.replace(separator, b""))
+    cells = pa.LargeStringArray.from_buffers(len(gaps) + 1, pa.py_buffer(starts), digits)
+    try:
+        values: Vectors = pc.cast(cells, pa.float32()).to_numpy()
+    except pa.ArrowInvalid:
+        return None
+    return values
+
+
+def _bare(cell: bytes) -> bytes:
+    cell = cell.strip(b" \t")
+    return cell[1:-1] if len(cell) > 1 and cell.startswith(b'"') and cell.endswith(b'"') else cell
 
 
 def _not_a_number(block: _Block, separator: bytes) -> str:
-    for i, values in enumerate(block.values):
-        wrong = next((value for value in values.split(separator) if not _is_number(value)), None)
-        if wrong is not None:
-            return f"{block.place(i)}: a value is a number; got {wrong.decode('utf-8', 'replace')!r}"
-    return f"{block.place(0)}: values are numbers with one separator between"
+    record = next(i for i, values in enumerate(block.values) if _floats(values, separator) is None)
+    cells = block.values[record].split(separator)
+    wrong = next(cell for cell in cells if _floats(cell, separator) is None)
+    return f"{block.place(record)}: a value is a number; got {wrong.decode('utf-8', 'replace')!r}"

@@ -75,56 +75,57 @@ class _Rows:
 
 
 @intrinsic
-def meet_rows(typing_context, vectors, vector, table, rows, first, products):
+def meet_rows(typing_context, vectors, vector, table, rows, first, products, place):
     """Inner products of one row of `vectors` with eight rows of `table`, and, as the ninth, with itself.
 
-    The eight are those from rows[first] on.
+    The eight are those from rows[first] on; products go to products[place] and on, where there is room for 16.
     """
 
     def generate(context, builder, signature, args):
         over = _Rows(context, builder, signature.args, *args[:5])
         zero = ir.Constant(_VECTOR, [0.0] * ABREAST)
         sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(ABREAST + 1)]
-        for place in sums:
-            builder.store(zero, place)
+        for sum_place in sums:
+            builder.store(zero, sum_place)
         with over.chunks() as (offset, _):
             for which in range(2):
                 at = over.half(offset, which)
                 x = over.load(over.vector, at)
-                for place, y in zip(sums, [*(over.load(row, at) for row in over.rows), x], strict=True):
-                    builder.store(over.multiply_add(x, y, builder.load(place)), place)
-        *rows, itself = (builder.load(place) for place in sums)
-        out = context.make_array(signature.args[5])(context, builder, args[5]).data
+                for sum_place, y in zip(sums, [*(over.load(row, at) for row in over.rows), x], strict=True):
+                    builder.store(over.multiply_add(x, y, builder.load(sum_place)), sum_place)
+        *rows, itself = (builder.load(sum_place) for sum_place in sums)
+        out = builder.gep(context.make_array(signature.args[5])(context, builder, args[5]).data, [args[6]])
         over.store(over.sums(rows), out)
         over.store(over.sums([itself] * ABREAST), builder.gep(out, [ir.Constant(_INT64, ABREAST)]))
         return context.get_dummy_value()
 
-    return types.void(vectors, types.int64, table, rows, types.int64, products), generate
+    index = types.int64
+    return types.void(vectors, index, table, rows, index, products, index), generate
 
 
 @intrinsic
-def move_rows(typing_context, vectors, vector, table, rows, first, steps, own_step):
-    """Move eight rows of `table` along one of `vectors`, and that one along what they were and along itself.
+def move_rows(typing_context, vectors, vector, table, rows, first, steps, place, gain):
+    """Move eight rows of `table` along one of `vectors`, and add to `gain` what they were, each times its step.
 
-    The eight are those from rows[first] on; each has its own step.
+    The eight are those from rows[first] on; steps are those from steps[place] on.
     """
 
     def generate(context, builder, signature, args):
         over = _Rows(context, builder, signature.args, *args[:5])
-        steps = context.make_array(signature.args[5])(context, builder, args[5]).data
+        steps = builder.gep(context.make_array(signature.args[5])(context, builder, args[5]).data, [args[6]])
         steps = [builder.load(builder.gep(steps, [ir.Constant(_INT64, i)])) for i in range(ABREAST)]
         steps = [over.broadcast(step) for step in steps]
-        own_step = over.broadcast(args[6])
+        gain = context.make_array(signature.args[7])(context, builder, args[7]).data
         with over.chunks() as (offset, _):
             for which in range(2):
                 at = over.half(offset, which)
-                x = over.load(over.vector, at)
-                total = over.multiply_add(own_step, x, x)
+                x, total = over.load(over.vector, at), over.load(gain, at)
                 for row, step in zip(over.rows, steps, strict=True):
                     y = over.load(row, at)
                     total = over.multiply_add(step, y, total)
                     over.store(over.multiply_add(step, x, y), row, at)
-                over.store(total, over.vector, at)
+                over.store(total, gain, at)
         return context.get_dummy_value()
 
-    return types.void(vectors, types.int64, table, rows, types.int64, steps, types.float32), generate
+    index = types.int64
+    return types.void(vectors, index, table, rows, index, steps, index, gain), generate

@@ -5,9 +5,9 @@ copies, one after the other, and leaves the differences. A round is a fixed numb
 the same tables; when all are done, each thread adds the differences to the rows that it owns, block after block. So
 every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
 
-A step holds one center against eight rows at most: contexts, each observed as 1, and negatives that stand against some
-contexts, each observed as 0 as often. What is observed m times of one row is m steps along the center, a recursion on
-the score alone, so that each row is read and written once.
+A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
+each observed as 0 as often. What is observed m times of one row is m steps along the center, a recursion on the score
+alone, so that each row is read and written once; then the center moves.
 """
 
 import sys
@@ -23,9 +23,13 @@ from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
 # A pool of negatives serves so many centers; then another one is drawn.
-CENTERS_A_POOL = 40
+CENTERS_A_POOL = 10
+# Rows that a step holds a center against, at most.
+AT_ONCE = 32
 
 _NONE, _ONE = U(0), U(1)
+# Rows that are asked for before they are needed; names has so many entries more than are used.
+_AHEAD = U(4)
 _FREE = np.int32(-1)
 _yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
@@ -100,6 +104,7 @@ class Notes(NamedTuple):
     seen: np.ndarray
     products: np.ndarray
     steps: np.ndarray
+    gain: np.ndarray
 
 
 # Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite.
@@ -149,17 +154,16 @@ def _fetch(table, names, copies, shift, begin, end):
             copies[row + shift, j] = table[node, j]
 
 
-@njit(fastmath=REORDER)
+@njit
 def _leave(table, names, copies, shift, begin, end):
-    """Turn copies into differences; the sum of their squares."""
+    """Turn copies into differences."""
     width = U(table.shape[1])
-    total = np.float32(0.0)
     for row in range(begin, end):
         node = U(names[row])
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
         for j in range(width):
             copies[row + shift, j] -= table[node, j]
-            total += copies[row + shift, j] * copies[row + shift, j]
-    return total
 
 
 @njit
@@ -229,9 +233,46 @@ def _slope(slopes, observed, place):
 
 
 @njit(fastmath=REORDER)
-def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps):
-    """Move a center and the rows that it observes, eight at a time; padding makes the last eight full."""
+def _choose_steps(slopes, plan, rate, seen, first, count, products, steps):
+    """How far each row moves along the center, observation after observation, and what that is worth along itself.
+
+    All rows take their observations at the same time, so that slopes are looked up by vector instructions. Where a
+    product is not finite, the worth is not a number.
+    """
     low, scale = np.float32(plan.low), np.float32(plan.scale)
+    square = products[count]
+    # No single observation moves a score by more than 1, so that a large learning rate cannot throw it to and fro.
+    most = np.float32(1.0) / max(square, np.float32(1e-9))
+    own_step = np.float32(0.0)
+    check = square
+    observations = 0
+    for i in range(count):
+        steps[i] = 0.0
+        check += products[i]
+        observations = max(observations, seen[_NONE, first + i] + seen[_ONE, first + i])
+    for turn in range(observations):
+        for i in range(count):
+            ones = seen[_ONE, first + i]
+            observed = np.int32(1) if turn < ones else np.int32(0)
+            place = min(max(np.float32(0.0), (products[i] - low) * scale), np.float32(slopes.shape[1] - 1))
+            cell = np.int32(place)
+            u = place - np.float32(cell)
+            at, c = U(observed), U(cell)
+            slope = slopes[at, c, _NONE] + u * (
+                slopes[at, c, _ONE] + u * (slopes[at, c, U(2)] + u * slopes[at, c, U(3)])
+            )
+            g = min(max(rate * slope, -most), most)
+            g = g if turn < ones + seen[_NONE, first + i] else np.float32(0.0)
+            products[i] += g * square
+            own_step += g * steps[i]
+            steps[i] += g
+    return own_step if abs(check) < np.inf else np.float32(np.nan)
+
+
+@njit(fastmath=REORDER)
+def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps, gain):
+    """Move a center and the rows that it observes, in eights filled up by padding; whether all is finite."""
+    worth = 0.0
     for i in range(count):
         marks[rows[i]] = _FREE
         rows[i] += base
@@ -240,35 +281,28 @@ def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, pr
         seen[_NONE, count] = 0
         seen[_ONE, count] = 0
         count += _ONE
-    for first in range(_NONE, count, U(ABREAST)):
-        meet_rows(copies, np.int64(center), copies, rows, np.int64(first), products)
-        square = products[U(ABREAST)] * scale
-        # No single observation moves a score by more than 1, so that a large learning rate cannot throw it to and fro.
-        most = np.float32(1.0) / max(products[U(ABREAST)], np.float32(1e-9))
-        own_step = np.float32(0.0)
-        for i in range(U(ABREAST)):
-            place = (products[i] - low) * scale
-            total = np.float32(0.0)
-            for _ in range(seen[_ONE, first + i]):
-                g = min(max(rate * _slope(slopes, _ONE, place), -most), most)
-                place += g * square
-                own_step += g * total
-                total += g
-            for _ in range(seen[_NONE, first + i]):
-                g = min(max(rate * _slope(slopes, _NONE, place), -most), most)
-                place += g * square
-                own_step += g * total
-                total += g
-            steps[i] = total
-        move_rows(copies, np.int64(center), copies, rows, np.int64(first), steps, own_step)
+    for first in range(_NONE, count, U(AT_ONCE)):
+        size = min(U(AT_ONCE), count - first)
+        for i in range(_NONE, size, U(ABREAST)):
+            meet_rows(copies, np.int64(center), copies, rows, np.int64(first + i), products, np.int64(i))
+        own_step = _choose_steps(slopes, plan, rate, seen, first, size, products, steps)
+        for j in range(U(gain.shape[0])):
+            gain[j] = copies[center, j] + own_step * copies[center, j]
+        for i in range(_NONE, size, U(ABREAST)):
+            move_rows(copies, np.int64(center), copies, rows, np.int64(first + i), steps, np.int64(i), gain)
+        for j in range(U(gain.shape[0])):
+            copies[center, j] = gain[j]
+        worth += own_step
+    return abs(worth) < np.inf
 
 
 @njit
 def _block(number, place, work, model, plan, room, notes):
-    """Do the steps of one block and leave the differences; the sum of their squares."""
+    """Do the steps of one block and leave the differences; whether all is finite."""
     nodes, offsets, names, copies = work.nodes, work.offsets, room.names, room.copies
     slots, where, marks, pool = notes.slots, notes.where, notes.marks, notes.pool
-    rows, seen, products, steps, slopes = notes.rows, notes.seen, notes.products, notes.steps, model.slopes
+    rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
+    slopes = model.slopes
     first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
     begin = U(offsets[first_walk])
     base = place * U(names.shape[0] // room.counts.shape[0])
@@ -283,7 +317,7 @@ def _block(number, place, work, model, plan, room, notes):
     _fetch(model.contexts, names, copies, _NONE, base + _ONE, base + own)
     _fetch(model.centers, names, copies, shift, base + _ONE, base + own)
     state = stream(work.key, work.first_block + number)
-    served, at = CENTERS_A_POOL, _NONE
+    served, at, finite = CENTERS_A_POOL, _NONE, True
     for walk in range(first_walk, last_walk):
         walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
         for p in range(walk_begin, walk_end):
@@ -298,11 +332,12 @@ def _block(number, place, work, model, plan, room, notes):
             high_end = min(walk_end, p + U(plan.window) + _ONE)
             listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
             center = base + shift + U(where[p])
-            _move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps)
+            finite &= _move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
     room.counts[place, _NONE] = own
     room.counts[place, _ONE] = count
-    total = _leave(model.contexts, names, copies, _NONE, base + _ONE, base + count)
-    return total + _leave(model.centers, names, copies, shift, base + _ONE, base + own)
+    _leave(model.contexts, names, copies, _NONE, base + _ONE, base + count)
+    _leave(model.centers, names, copies, shift, base + _ONE, base + own)
+    return finite
 
 
 @njit
@@ -313,9 +348,8 @@ def _merge(thread, threads, table, names, copies, counts, which, blocks, floor):
     for block in range(blocks):
         for row in range(block * rows + _ONE, block * rows + U(counts[block, which])):
             node = U(names[row])
-            ahead = U(names[row + U(4)]) * width
             for j in range(_NONE, width, U(CHUNK)):
-                prefetch(table, np.int64(ahead + j))
+                prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
             if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
                 continue
             for j in range(width):
@@ -338,8 +372,9 @@ def _take_notes(room, plan):
         np.empty(plan.pool, np.int32),
         np.empty(rows + ABREAST, np.int64),
         np.empty((2, rows + ABREAST), np.int32),
-        np.empty(2 * ABREAST, np.float32),
-        np.empty(ABREAST, np.float32),
+        np.empty(AT_ONCE + ABREAST, np.float32),
+        np.empty(AT_ONCE, np.float32),
+        np.empty(room.copies.shape[1], np.float32),
     )
 
 
@@ -356,7 +391,7 @@ def train(thread, threads, work, model, plan, room):
             place = U(atomic_add(signals, _TICKET, 1))
             if place >= blocks:
                 break
-            if not _block(done + place, place, work, model, plan, room, notes) < np.inf:
+            if not _block(done + place, place, work, model, plan, room, notes):
                 atomic_add(signals, BROKEN, 1)
         _wait_for_all(signals, threads)
         if atomic_load(signals, BROKEN) > 0:
