@@ -1,7 +1,8 @@
-# make demo    walk a small network and print what comes out
+# make demo    embed a small network and print who is near whom
 # make test    the tests
 # make lint    formatting, lint and types
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
+# make scores  classification and link prediction by the fast and the reference trainer, beside the paper (slow)
 #
 # Each target makes the virtual environment it needs; a second call starts at once.
 
@@ -15,7 +16,7 @@ ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV)),)
 $(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)))
 endif
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench scores clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -31,6 +32,11 @@ lint: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/reading.py
 	$(VENV)/bin/python benchmarks/walks.py --peers $(BENCH_VENV)/bin/python
+	$(VENV)/bin/python benchmarks/training.py
+
+scores: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora
+	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "efge needs Python 3.10 or newer; try make PYTHON=python3.12")'

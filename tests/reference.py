@@ -184,10 +184,10 @@ def train_block(walks, centers, contexts, family, noise, plan, stream, first_cen
     """Moves of nodes, as centers and as contexts, by the steps of one block."""
     c = {node: centers[node].copy() for walk in walks for node in walk}
     b = {node: contexts[node].copy() for walk in walks for node in walk}
-    pool, at, served, position = [], 0, 10, first_center
+    pool, at, served, position = [], 0, 40, first_center
     for walk in walks:
         for p, center in enumerate(walk):
-            if served == 10:
+            if served == 40:
                 pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
             served += 1

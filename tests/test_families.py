@@ -170,6 +170,7 @@ class Unfinished(efge.Family):
     [
         (Wrong(), r"Wrong\(\): at x = 0, s = -?[\d.]+ log_prob rises by .*, but the slope is .*; see that mean"),
         (Holed(), r"Holed\(\): at x = 0, s = 2\.\d+ log_prob is nan"),
+        (efge.Normal(sigma=0), r"Normal\(sigma=0\): at x = 0, s = .* log_prob is nan"),
         (Backwards(), r"bounds are two finite numbers, the lower one first; got \(2.0, -2.0\)"),
         (Elsewhere(), r"no domain 'complex'; known: binary, counts, reals, non-negative"),
     ],

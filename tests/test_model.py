@@ -44,6 +44,10 @@ def sides(club):
     return np.array([club.nodes[node]["club"] == "Officer" for node in club])
 
 
+def interrupt(progress):
+    raise KeyboardInterrupt
+
+
 @estimator_checks.parametrize_with_checks(
     [efge.EFGE(dim=4, walks_per_node=2, seed=0)], expected_failed_checks=lambda estimator: EXCEPTIONS
 )
@@ -138,6 +142,18 @@ def test_fitted_models_pickle(club):
     assert twin.get_params() == model.get_params()
 
 
+def test_a_failed_fit_leaves_no_trace(club):
+    model = efge.EFGE(dim=8, seed=1)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(club, progress=interrupt)
+    assert not [name for name in vars(model) if name.endswith("_")]
+
+
+def test_what_diverged_comes_back_from_another_process():
+    error = pickle.loads(pickle.dumps(efge.TrainingError("too large", 3)))
+    assert (str(error), error.trained) == ("too large", 3)
+
+
 def test_progress_is_told_to_the_end(club):
     told = []
     efge.EFGE(dim=8, seed=1).fit(club, progress=told.append)
@@ -145,14 +161,6 @@ def test_progress_is_told_to_the_end(club):
     assert pairs == sorted(pairs)
     assert pairs[-1] == told[-1].total == 34 * 80 * 90
     assert np.isfinite(told[-1].log_likelihood)
-
-
-def test_progress_may_stop_the_training(club):
-    def stop(progress):
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        efge.EFGE(dim=8, seed=1).fit(club, progress=stop)
 
 
 @pytest.mark.parametrize(

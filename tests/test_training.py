@@ -39,7 +39,7 @@ def prepared(walks, family, chosen, blocks=None):
         rows = len(room.names) // len(room.counts)
         room = kernel.Room(
             training._aligned(2 * blocks * rows, chosen.dim),
-            np.zeros(blocks * rows, np.int32),
+            np.zeros(blocks * rows + 8, np.int32)[: blocks * rows],
             np.zeros((blocks, 2), np.int64),
             room.signals,
         )
@@ -171,7 +171,8 @@ def test_negatives_follow_visits_to_a_power(power):
 def test_visits_are_those_of_the_walks():
     walks = efge.Walks(nx.star_graph(20), walks_per_node=5, seed=3)
     corpus = training._Corpus(walks, settings(epochs=2))
-    assert corpus.visits.tolist() == np.bincount(np.concatenate([some.nodes for some in walks.rounds()])).tolist()
+    walked = [some.nodes for epoch in range(2) for some in walks.rounds(epoch)]
+    assert corpus.visits.tolist() == np.bincount(np.concatenate(walked)).tolist()
     assert corpus.centers == 2 * 21 * 5 * 10
     assert corpus.pairs == 2 * 21 * 5 * 90
 
@@ -342,10 +343,71 @@ def test_a_block_that_leaves_the_finite_numbers_is_not_merged():
 
 def test_training_that_diverges_says_what_to_lower_and_keeps_the_last_good_state():
     model = efge.EFGE("poisson", dim=8, learning_rate=50.0, trainer="reference", seed=0)
-    with pytest.raises(efge.TrainingError, match=r"Poisson\(\): .* after about .*%.* lower learning_rate \(it is 50\)"):
+    with pytest.raises(efge.TrainingError, match=r"Poisson\(\): .* in round \d+ .*; lower learning_rate \(it is 50\)"):
         model.fit(nx.karate_club_graph())
     assert np.isfinite(model.embedding_.vectors).all()
     assert model.embedding_.vectors.shape == (34, 8)
+
+
+def dead_ends():
+    """A directed graph where walks end early, at lengths that differ from epoch to epoch."""
+    random = np.random.default_rng(0)
+    edges = np.column_stack([np.repeat(np.arange(2000), 3), random.integers(0, 2000, 6000)])
+    return efge.as_graph(edges[random.random(2000)[edges[:, 0]] > 0.04], directed=True, nodes=range(2000))
+
+
+def test_walks_of_other_lengths_in_each_epoch_have_room_and_the_right_rate():
+    told, chosen = [], {"walk": "uniform", "walk_length": 500, "walks_per_node": 1, "epochs": 4, "seed": 1}
+    model = efge.EFGE(dim=8, threads=1, **chosen).fit(dead_ends(), progress=told.append)
+    assert told[-1].pairs == told[-1].total == model.history_["pairs"][-1]
+    walks = efge.Walks(dead_ends(), walk_length=500, walks_per_node=1, seed=1)
+    corpus, _, plan, _ = prepared(walks, efge.Normal(), settings(epochs=4))
+    longest = [max(training._longest_block(some) for some in walks.rounds(epoch)) for epoch in range(4)]
+    assert len(set(longest)) > 1, "every epoch has the same lengths: the test shows nothing"
+    assert corpus.longest_block == max(longest)
+    assert plan.rate - plan.rate_fall * corpus.centers == pytest.approx(0.0001)
+
+
+@pytest.mark.parametrize("walks", [[], [[]]], ids=repr)
+def test_a_corpus_without_a_node_is_refused(walks):
+    with pytest.raises(efge.GraphError, match="walks to train on visit nodes; these are empty"):
+        efge.EFGE(dim=4).fit(efge.Walks([(0, 1)], efge.CorpusWalk(walks)))
+
+
+def test_text_that_ends_in_a_block_without_walks_is_trained_on(tmp_path):
+    path = tmp_path / "walks.txt"
+    path.write_text("a b c b\n" * 262_145 + "\n")
+    walks = efge.Walks([("a", "b"), ("b", "c")], efge.CorpusWalk(path), seed=0)
+    assert np.isfinite(efge.EFGE(dim=2).fit(walks).embedding_.vectors).all()
+
+
+def test_patience_does_not_count_when_there_is_nothing_to_look_at():
+    listed = [["a"] if i % 100 == 99 else ["a", "b", "a"] for i in range(400)]
+    walks = efge.Walks([("a", "b")], efge.CorpusWalk(listed), seed=0)
+    assert efge.EFGE(dim=4, patience=2).fit(walks).history_["pairs"][-1] == 396 * 6
+
+
+def test_numbers_of_any_type_compile_nothing_again():
+    graph = nx.path_graph(5)
+    efge.EFGE(dim=4, learning_rate=1.0, seed=0).fit(graph)
+    compiled = len(kernel.train.signatures)
+    efge.EFGE(dim=np.int32(4), learning_rate=1, window=np.int16(3), negatives=np.int64(2), seed=0).fit(graph)
+    assert len(kernel.train.signatures) == compiled
+
+
+@pytest.mark.parametrize("failing", [0, 1])
+def test_threads_do_not_wait_for_one_that_never_comes(monkeypatch, failing):
+    """As when an interrupt arrives after some threads have started, and before the main one joins them."""
+    original = kernel.train
+
+    def interrupted(thread, *rest):
+        if thread == failing:
+            raise KeyboardInterrupt
+        return original(thread, *rest)
+
+    monkeypatch.setattr(training.kernel, "train", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        efge.EFGE(dim=8, walks_per_node=2, seed=0, threads=3).fit(nx.barabasi_albert_graph(3000, 3, seed=1))
 
 
 def test_a_corpus_of_long_walks_is_cut():

@@ -23,11 +23,11 @@ class TrainingError(RuntimeError):
 
     Examples
     --------
-    >>> str(TrainingError("the vectors left the finite numbers", None))
+    >>> str(TrainingError("the vectors left the finite numbers"))
     'the vectors left the finite numbers'
     """
 
-    def __init__(self, message: str, trained: Any) -> None:
+    def __init__(self, message: str, trained: Any = None) -> None:
         super().__init__(message)
         self.trained = trained
 

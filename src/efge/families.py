@@ -250,8 +250,8 @@ class NegativeBinomial(Family):
     """How often a node is among the contexts, for counts that vary more than Poisson's; the mean is exp(s).
 
     For graphs with hubs, where a node is seen often around some centers and never around others. Unlike Poisson's, the
-    slope is bounded, by `dispersion`, so that large learning rates do no harm; with a large one it comes close to
-    Poisson.
+    slope is bounded, by `dispersion`, so that large learning rates do no harm; with one of a hundred or more it comes
+    close to Poisson.
 
     Parameters
     ----------
@@ -383,8 +383,12 @@ def check(family: Family) -> None:
 def _number(family: Family, method: str, x: float, s: float) -> float:
     """What a method of a family gives at a point, which must be a finite number."""
     with np.errstate(all="ignore"):
-        value = float(getattr(family, method)(x, s))
-    if not np.isfinite(value):
+        try:
+            value = float(getattr(family, method)(x, s))
+        except ArithmeticError:
+            value = np.nan
+    # Training is in 32 bits.
+    if not abs(value) < np.finfo(np.float32).max:
         raise ValueError(
             f"{family!r}: at x = {x:g}, s = {s:g} {method} is {value}; it is finite for observations in the domain"
             f" ({family.domain}) and scores within bounds {family.bounds}"

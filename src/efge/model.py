@@ -47,7 +47,7 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Nodes drawn at random to stand against each context. One that is the context itself does not count; so the
         smaller a graph is, the fewer there are, and a graph with a single node has none.
     epochs : int
-        Passes, each over new walks.
+        Passes, each over new walks, or over the same ones where they are a corpus.
     learning_rate, min_learning_rate : float
         The learning rate falls from the one to the other, linearly with the nodes seen.
     noise_power : float
@@ -69,7 +69,7 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         The vectors that nodes have as contexts of others.
     history_ : dict
         "pairs" trained, and the mean "log_likelihood" of a sample of pairs and their negatives at that point. The
-        sample is held apart: no training sees it.
+        sample is held apart: no training sees it (but for a corpus of less than a hundred walks).
     seed_ : int
 
     Examples
@@ -128,7 +128,7 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes, or Walks
-            With ready :class:`efge.Walks`, parameters that make walks are of no effect.
+            Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
         y : ignored
         progress : callable, optional
             Called some times a second with a :class:`efge.Progress`.
@@ -149,7 +149,6 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         family = as_family(self.family)
         check(family)
         walks = X if isinstance(X, Walks) else self._walks(X)
-        self.seed_ = walks.seed
         try:
             self._keep(walks, train(walks, family, settings, progress))
         except TrainingError as error:
@@ -184,6 +183,7 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _keep(self, walks: Walks, trained: Trained) -> None:
+        self.seed_ = walks.seed
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.history_ = trained.history

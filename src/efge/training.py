@@ -1,6 +1,6 @@
 """Training: rounds of walks through the kernel, with a falling learning rate and an eye on pairs held apart.
 
-The slope of a family is tabulated before training, as cubic polynomials that are right to the last digits of float32.
+The slope of a family is tabulated before training, as cubic polynomials that are right to about six digits.
 The kernel therefore never calls a family, and trains all of them, a user's own included, by the same machine code.
 """
 
@@ -15,7 +15,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import TrainingError, check_counts
+from efge.errors import GraphError, TrainingError, check_counts
 from efge.families import Family, tabulate
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
@@ -32,7 +32,7 @@ _AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
 # Blocks in a round at most, and the room for their copies, which should stay in the cache.
 _MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
 # Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
-_MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 256)
+_MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 512)
 # Positions of walks in a block.
 _BLOCK = 40
 # Work between two reports of progress, in multiplications; some tenths of a second.
@@ -110,7 +110,7 @@ def train(
         for work, pairs in corpus.pieces(_piece_size(corpus, room, centers.shape[1])):
             _run(pool, walks.threads, work, model, plan, room, settings)
             if room.signals[kernel.BROKEN]:
-                raise _broken(family, settings, trained, pairs / corpus.pairs)
+                raise _broken(family, settings, trained, work, room)
             if pairs >= look.due or pairs == corpus.pairs:
                 look(pairs, trained.history)
             if progress is not None:
@@ -138,17 +138,33 @@ def _run(
     room.signals[:] = 0
     # More threads than blocks would only wait for each other.
     threads = min(threads, len(room.counts), len(work.blocks) - 1)
-    jobs = [pool.submit(kernel.train, number, threads, work, model, plan, room) for number in range(1, threads)]
-    kernel.train(0, threads, work, model, plan, room)
+
+    def share(number: int) -> None:
+        try:
+            kernel.train(number, threads, work, model, plan, room)
+        except BaseException:
+            room.signals[kernel.ABANDONED] = 1
+            raise
+
+    try:
+        jobs = [pool.submit(share, number) for number in range(1, threads)]
+        kernel.train(0, threads, work, model, plan, room)
+    except BaseException:
+        # An interrupt before this thread began would let the others wait for it for ever.
+        room.signals[kernel.ABANDONED] = 1
+        raise
     for job in jobs:
         job.result()
 
 
-def _broken(family: Family, settings: Settings, trained: Trained, share: float) -> TrainingError:
+def _broken(
+    family: Family, settings: Settings, trained: Trained, work: kernel.Work, room: kernel.Room
+) -> TrainingError:
+    number = int(work.first_block) // len(room.counts)
     return TrainingError(
-        f"{family!r}: the vectors left the finite numbers after about {share:.1%} of the training; lower"
-        f" learning_rate (it is {settings.learning_rate:g}) or narrow the family's bounds (they are {family.bounds});"
-        " what was learned before is kept in embedding_",
+        f"{family!r}: the vectors left the finite numbers in round {number} or soon after it; lower learning_rate"
+        f" (it is {settings.learning_rate:g}) or narrow the family's bounds (they are {family.bounds}); what was"
+        " learned before is kept in embedding_",
         trained,
     )
 
@@ -162,13 +178,15 @@ class _Corpus:
         self.epochs = settings.epochs
         self.visits = np.zeros(walks.graph.n_nodes, np.int64)
         self.pairs, self.longest_block = 0, 0
-        # Walks are the same in each epoch of a corpus, and alike in each epoch of random ones.
-        for some in self._rounds(0):
-            self.visits += np.bincount(some.nodes, minlength=len(self.visits))
-            self.pairs += int(_pairs(some, self.window)[-1])
-            self.longest_block = max(self.longest_block, int(np.diff(some.offsets[_blocks(some)]).max()))
-        self.centers = int(self.visits.sum()) * self.epochs
-        self.pairs *= self.epochs
+        # With dead ends, walks of another epoch have other lengths; all that is trained on is counted.
+        for epoch in range(self.epochs):
+            for some in self._rounds(epoch):
+                self.visits += np.bincount(some.nodes, minlength=len(self.visits))
+                self.pairs += int(_pairs(some, self.window)[-1])
+                self.longest_block = max(self.longest_block, _longest_block(some))
+        self.centers = int(self.visits.sum())
+        if len(self.visits) and not self.centers:
+            raise GraphError("walks to train on visit nodes; these are empty (standard input can be read only once)")
 
     def _rounds(self, epoch: int) -> Iterator[Round]:
         held = self.walks.held_apart_every
@@ -176,7 +194,9 @@ class _Corpus:
         for some in self.walks.rounds(epoch):
             numbers = np.arange(number, number + len(some))
             number += len(some)
-            yield some if held is None else _chosen(some, (numbers % held) != held - 1)
+            kept = some if held is None else _chosen(some, (numbers % held) != held - 1)
+            if len(kept):
+                yield kept
 
     def held_apart(self) -> Round:
         """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
@@ -189,6 +209,8 @@ class _Corpus:
             key = stream_key(self.walks.seed, epoch, "negatives")
             first_block = 0
             for some in self._rounds(epoch):
+                if _longest_block(some) > self.longest_block:
+                    raise GraphError("the walks are not those that were counted; did their file change meanwhile?")
                 blocks, pairs = _blocks(some), _pairs(some, self.window)
                 cuts = np.flatnonzero(np.diff(some.offsets[blocks[:-1]] // centers, prepend=-1)).tolist()
                 for begin, end in pairwise([*cuts, len(blocks) - 1]):
@@ -213,6 +235,11 @@ def _blocks(some: Round) -> npt.NDArray[np.int64]:
     return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
 
 
+def _longest_block(some: Round) -> int:
+    """Positions in the longest block, for which there must be room."""
+    return int(np.diff(some.offsets[_blocks(some)]).max(initial=0))
+
+
 def _pairs(some: Round, window: int) -> npt.NDArray[np.int64]:
     """Pairs of a center and a context before each walk, and in all."""
     length = np.diff(some.offsets)
@@ -223,7 +250,8 @@ def _pairs(some: Round, window: int) -> npt.NDArray[np.int64]:
 def cubics(family: Family, method: str) -> Floats:
     """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
 
-    Cells are made narrower until the polynomials are right to float32's precision; a last cell has the upper bound.
+    Cells are made narrower until the polynomials are off by a millionth of the largest value at most, or until there
+    are very many, as for a slope that jumps; a last cell has the upper bound.
     """
     from scipy.interpolate import CubicSpline
 
@@ -271,17 +299,17 @@ def _noise(visits: npt.NDArray[np.int64], power: float) -> tuple[npt.NDArray[np.
 
 
 def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
-    together = min(_MOST_TOGETHER, max(1, ABREAST - settings.negatives))
+    together = min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
     contexts = corpus.pairs / max(corpus.centers, 1)
     drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / together)
     pool = min(max(math.ceil(drawn / _USES), _POOLS[0]), _POOLS[1])
-    fall = (settings.learning_rate - settings.min_learning_rate) / max(corpus.centers, 1)
-    low, high = family.bounds
+    rate = float(settings.learning_rate)
+    fall = (rate - float(settings.min_learning_rate)) / max(corpus.centers, 1)
+    low, high = map(float, family.bounds)
     scale = (model.slopes.shape[1] - 1) / (high - low)
     floor = 0.0 if family.nonnegative else -np.inf
-    return kernel.Plan(
-        settings.window, settings.negatives, together, pool, settings.learning_rate, fall, floor, low, scale
-    )
+    # Exactly these types: any other would make the kernel compile again.
+    return kernel.Plan(int(settings.window), int(settings.negatives), together, pool, rate, fall, floor, low, scale)
 
 
 def _room(corpus: _Corpus, plan: kernel.Plan, settings: Settings) -> kernel.Room:
@@ -335,8 +363,9 @@ class _Look:
             value = kernel.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
         history["pairs"].append(pairs)
         history["log_likelihood"].append(value)
-        self.since_best = 0 if value > self.best else self.since_best + 1
-        self.best = max(self.best, value)
+        if len(self.sample):
+            self.since_best = 0 if value > self.best else self.since_best + 1
+            self.best = max(self.best, value)
 
 
 def _some_pairs(walks: Round, window: int, random: np.random.Generator) -> npt.NDArray[np.int64]:

@@ -107,7 +107,8 @@ class CorpusWalk:
     Parameters
     ----------
     walks : path, "-", or sequence of sequences of node names
-        A file, packed or not, as other tools write them; "-" is standard input, which can be read only once.
+        A file, packed or not, as other tools write them; "-" is standard input, which can be read only once, so that
+        no model can be trained on it.
 
     Examples
     --------
@@ -289,7 +290,8 @@ class Walks:
             kept: list[Nodes] = []
             number = 0
             for some in self.rounds():
-                kept += [walk for i, walk in enumerate(some, number) if i % step == step - 1][: count - len(kept)]
+                wanted = range((step - 1 - number) % step, len(some), step)
+                kept += [some.nodes[some.offsets[i] : some.offsets[i + 1]].copy() for i in wanted[: count - len(kept)]]
                 number += len(some)
             return Round(np.concatenate([*kept, np.empty(0, np.int32)]), np.cumsum([0, *map(len, kept)]))
         key = stream_key(self.seed, 0, "held apart")

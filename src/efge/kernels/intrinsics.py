@@ -1,4 +1,4 @@
-"""Two machine instructions that Numba does not offer: the high half of a product, and a prefetch."""
+"""Machine instructions that Numba does not offer: the high half of a product, a prefetch, and atomic ones."""
 
 from llvmlite import ir
 from numba import types

@@ -23,7 +23,7 @@ from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
 # A pool of negatives serves so many centers; then another one is drawn.
-CENTERS_A_POOL = 10
+CENTERS_A_POOL = 40
 # Rows that a step holds a center against, at most.
 AT_ONCE = 32
 
@@ -51,7 +51,7 @@ class Model(NamedTuple):
 class Plan(NamedTuple):
     """How far contexts reach, how many negatives stand against each, how the learning rate falls with each center.
 
-    `group` contexts share their negatives, which come from pools of the size `pool`. No entry goes below `floor`.
+    `group` contexts share their negatives, which come from pools of the size `pool`. Merged, no entry is below `floor`.
     Slopes are given for scores from `low` on, in cells of the width 1 / scale.
     """
 
@@ -107,9 +107,10 @@ class Notes(NamedTuple):
     gain: np.ndarray
 
 
-# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite.
-_TICKET, _WAITING, _MET, BROKEN = range(4)
-SIGNALS = 4
+# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite, and
+# whether a thread will never come.
+_TICKET, _WAITING, _MET, BROKEN, ABANDONED = range(5)
+SIGNALS = 5
 
 
 @njit(nogil=True)
@@ -120,7 +121,7 @@ def _wait_for_all(signals, threads):
         atomic_add(signals, _MET, 1)
         return
     spins = 0
-    while atomic_load(signals, _MET) == met:
+    while atomic_load(signals, _MET) == met and not atomic_load(signals, ABANDONED):
         spins += 1
         if spins > 2000:
             _yield_core()
@@ -394,7 +395,7 @@ def train(thread, threads, work, model, plan, room):
             if not _block(done + place, place, work, model, plan, room, notes):
                 atomic_add(signals, BROKEN, 1)
         _wait_for_all(signals, threads)
-        if atomic_load(signals, BROKEN) > 0:
+        if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
             break
         if thread == 0:
             signals[_TICKET] = 0
