@@ -159,6 +159,7 @@ def test_progress_is_told_to_the_end(club):
     efge.EFGE(dim=8, seed=1).fit(club, progress=told.append)
     pairs = [step.pairs for step in told]
     assert pairs == sorted(pairs)
+    assert pairs[0] == 0
     assert pairs[-1] == told[-1].total == 34 * 80 * 90
     assert np.isfinite(told[-1].log_likelihood)
 

@@ -131,7 +131,7 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
         y : ignored
         progress : callable, optional
-            Called some times a second with a :class:`efge.Progress`.
+            Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
 
         Returns
         -------

@@ -107,6 +107,8 @@ def train(
     look = _Look(walks, corpus, family, model, plan)
     with ThreadPoolExecutor(walks.threads) as pool:
         look(0, trained.history)
+        if progress is not None:
+            progress(Progress(0, corpus.pairs, trained.history["log_likelihood"][-1]))
         for work, pairs in corpus.pieces(_piece_size(corpus, room, centers.shape[1])):
             _run(pool, walks.threads, work, model, plan, room, settings)
             if room.signals[kernel.BROKEN]:
