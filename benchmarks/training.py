@@ -66,10 +66,10 @@ def run_efge(folder: Path, family: str, threads: int) -> dict[str, Any]:
     walks = efge.Walks(graph, efge.CorpusWalk(folder / "walks.txt"), seed=0, threads=threads)
     times: list[float] = []
     model = efge.EFGE(chosen).fit(walks, progress=lambda _: times.append(perf_counter()))
-    seconds = times[-1] - times[0]
+    seconds, memory = times[-1] - times[0], peak() - before
     digest = hashlib.sha256(np.ascontiguousarray(model.embedding_.vectors).tobytes()).hexdigest()
     pairs = model.history_["pairs"][-1]
-    return {"seconds": seconds, "pairs": pairs, "digest": digest, "memory": peak() - before}
+    return {"seconds": seconds, "pairs": pairs, "digest": digest, "memory": memory}
 
 
 def run_gensim(folder: Path, threads: int) -> dict[str, Any]:
