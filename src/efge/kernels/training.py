@@ -180,7 +180,11 @@ def _draw_pool(keep, other, state, slots, names, base, count, pool):
 
 @njit
 def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, seen):
-    """List the rows that a center observes, and how often as 0 and as 1; how many, and where in the pool it stopped."""
+    """List the rows that a center observes, and how often as 0 and as 1; how many, and where in the pool it stopped.
+
+    What is done for a row that is new to the list stands here twice: in a function of its own, the arrays' reference
+    counts would cost more than the work.
+    """
     count = _NONE
     position = begin
     while position < end:
@@ -255,13 +259,7 @@ def _choose_steps(slopes, plan, rate, seen, first, count, products, steps):
         for i in range(count):
             ones = seen[_ONE, first + i]
             observed = np.int32(1) if turn < ones else np.int32(0)
-            place = min(max(np.float32(0.0), (products[i] - low) * scale), np.float32(slopes.shape[1] - 1))
-            cell = np.int32(place)
-            u = place - np.float32(cell)
-            at, c = U(observed), U(cell)
-            slope = slopes[at, c, _NONE] + u * (
-                slopes[at, c, _ONE] + u * (slopes[at, c, U(2)] + u * slopes[at, c, U(3)])
-            )
+            slope = _slope(slopes, U(observed), (products[i] - low) * scale)
             g = min(max(rate * slope, -most), most)
             g = g if turn < ones + seen[_NONE, first + i] else np.float32(0.0)
             products[i] += g * square
