@@ -821,7 +821,7 @@ def read_apart(paths):
         )
         outcomes += child.stdout.splitlines()
         if child.returncode:
-            outcomes.append(f"the process ended: {child.returncode}")
+            outcomes.append(f"the process ended: {child.returncode}: {child.stderr[-500:]}")
     return outcomes
 
 

@@ -207,10 +207,17 @@ def _bytes(file: _File) -> io.BytesIO:
     return io.BytesIO(data)
 
 
+def _buffer(file: _File) -> Any:
+    """The file for Arrow, whose threads may outlive the interpreter and must then hold no file of Python's."""
+    import pyarrow
+
+    return pyarrow.BufferReader(_bytes(file).getbuffer())
+
+
 def _load_parquet(file: _File) -> Any:
     import pyarrow.parquet
 
-    return pyarrow.parquet.read_table(_bytes(file))
+    return pyarrow.parquet.read_table(_buffer(file))
 
 
 def _load_arrow(file: _File) -> Any:
@@ -218,8 +225,8 @@ def _load_arrow(file: _File) -> Any:
     import pyarrow.feather
     import pyarrow.ipc
 
-    data = _bytes(file)
-    is_file = data.getvalue()[:4] in (b"FEA1", b"ARRO")
+    data = _buffer(file)
+    is_file = data.read_at(4, 0) in (b"FEA1", b"ARRO")
     table = pyarrow.feather.read_table(data) if is_file else pyarrow.ipc.open_stream(data).read_all()
     # Arrow trusts what it reads, and would look for values outside of a damaged file.
     table.validate(full=True)
