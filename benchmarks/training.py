@@ -60,8 +60,10 @@ def run_efge(folder: Path, family: str, threads: int) -> dict[str, Any]:
     with np.load(folder / "graph.npz") as arrays:
         graph = efge.Graph(arrays["indptr"], arrays["indices"])
     chosen = OwnBernoulli() if family == "own" else family
-    small = efge.Walks([(0, 1)], efge.CorpusWalk([[0, 1]] * 200), seed=0, threads=threads)
-    efge.EFGE(chosen).fit(small)
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as small:
+        small.write("0 1\n" * 200)
+        small.flush()
+        efge.EFGE(chosen).fit(efge.Walks([(0, 1)], efge.CorpusWalk(small.name), seed=0, threads=threads))
     before = peak()
     walks = efge.Walks(graph, efge.CorpusWalk(folder / "walks.txt"), seed=0, threads=threads)
     times: list[float] = []

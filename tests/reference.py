@@ -203,23 +203,40 @@ def train_block(walks, centers, contexts, family, noise, plan, stream, first_cen
                     against = sum(context != negative for context in group)
                     if against:
                         seen.setdefault(negative, [0, 0])[0] += against
-            rows = list(seen)
+            rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
             for first in range(0, len(rows), 32):
-                step(c, b, center, {row: seen[row] for row in rows[first : first + 32]}, family, rate)
+                step(c, b, center, {row: seen[row] for row in rows[first : first + 32]}, family, rate, turns)
     return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
 
 
-def step(c, b, center, seen, family, rate):
-    """One observation after the other while the center is held; then the center gets what it has gained."""
+def step(c, b, center, seen, family, rate, turns):
+    """Rows take what they observe while the center is held, in some turns; then the center gets what it has gained.
+
+    A turn is m observations one after the other, as far as slopes are straight lines over so short a way.
+    """
     a = c[center]
     gain = np.zeros_like(a)
-    for row, (zeros, ones) in seen.items():
-        for observed in [1] * ones + [0] * zeros:
-            most = 1.0 / max(a @ a, 1e-9)
-            g = min(max(rate * slope_of(family, observed, a @ b[row]), -most), most)
-            gain += g * b[row]
+    for row, counts in seen.items():
+        zeros, ones = (count / turns for count in counts)
+        often, others = zeros + ones, max(zeros + ones - 1, 0) / (2 * max(zeros + ones, 1))
+        for _ in range(turns):
+            slope, change = slope_and_change(family, zeros, ones, a @ b[row])
+            g = rate * slope / (1 - rate * (a @ a) * min(change, 0.0) * others)
+            most = often / max(a @ a, 1e-9)
+            g = min(max(g, -most), most)
+            gain += g * b[row] + g * g * others * a
             b[row] = b[row] + g * a
     c[center] = a + gain
+
+
+def slope_and_change(family, zeros, ones, score):
+    low, high = family.bounds
+    score = min(max(score, low), high)
+    left, right = max(score - 1e-5, low), min(score + 1e-5, high)
+    slope, before, after = (
+        zeros * slope_of(family, 0, s) + ones * slope_of(family, 1, s) for s in (score, left, right)
+    )
+    return slope, 0.0 if score == high else (after - before) / (right - left)
 
 
 def train_rounds(blocks, centers, contexts, family, noise, plan, key, first_block, first_center, abreast):

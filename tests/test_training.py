@@ -152,7 +152,7 @@ def test_vectors_that_may_not_be_negative_begin_above_zero_and_stay_there():
     model = efge.EFGE("bernoulli-poisson", dim=4, seed=0).fit(nx.karate_club_graph())
     assert model.embedding_.vectors.min() >= 0
     assert model.context_embedding_.vectors.min() >= 0
-    assert (model.embedding_.vectors == 0).any(), "the floor was never reached: the test shows nothing"
+    assert (model.context_embedding_.vectors == 0).any(), "the floor was never reached: the test shows nothing"
 
 
 @pytest.mark.parametrize("power", [0.0, 0.75, 1.0])

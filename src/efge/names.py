@@ -308,6 +308,16 @@ class FieldNames:
         self._integers: IntegerNames | None = IntegerNames()
         self._texts = TextNames()
 
+    @classmethod
+    def of(cls, known: Names) -> FieldNames:
+        """Some names are numbered already, in their order, as they stand in a text."""
+        names = cls()
+        if known.dtype.kind == "i" and names._integers is not None:
+            names._integers.number(known)
+        else:
+            names.number(names.prepare(Fields.of(written_names(known))))
+        return names
+
     @property
     def are_integers(self) -> bool:
         """Whether all names so far are integers."""

@@ -21,6 +21,8 @@ from efge.names import FieldNames, Fields, Names, Numbers, Prepared
 from efge.textlines import WHITESPACE, Block, Line, Lines, TextSource, blocks_of, first_lines, split
 from efge.threads import map_ahead
 
+# Bytes of words that are numbered at a time, few enough to need little memory beside whatever they are for.
+_WORDS = 1 << 19
 _NO_DELIMITER = 0xFF  # never a byte of UTF-8
 _NODE_HEADINGS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
@@ -118,16 +120,15 @@ class Tokens(NamedTuple):
     describe: Callable[[int], tuple[str, str]]
 
 
-def read_tokens(source: TextSource, known: Iterable[str]) -> Iterator[Tokens]:
-    """Number the words of a text, stretch by stretch; the known ones are numbered first, in their order."""
-    names = FieldNames()
-    names.number(names.prepare(Fields.of(known)))
+def read_tokens(source: TextSource, known: Names) -> Iterator[Tokens]:
+    """Number the words of a text, stretch by stretch; the known names are numbered first, in their order."""
+    names = FieldNames.of(known)
 
     def prepare(block: Block) -> tuple[Prepared, Lines]:
         lines = split(block, source.label, source.comments, WHITESPACE)
         return names.prepare(lines.fields), lines
 
-    for prepared, lines in map_ahead(prepare, blocks_of(source)):
+    for prepared, lines in map_ahead(prepare, blocks_of(source, _WORDS)):
         yield Tokens(names.number(prepared), lines.firsts, lines.describe)
 
 

@@ -82,10 +82,10 @@ class Lines(NamedTuple):
         return self.where(int(self.fields.starts[field])), self.fields.text(field)
 
 
-def blocks_of(source: TextSource) -> Iterator[Block]:
-    """The text in blocks of whole lines."""
-    line = 1
-    while data := source.stream.read(_BLOCK) + source.stream.readline():
+def blocks_of(source: TextSource, size: int | None = None) -> Iterator[Block]:
+    """The text in blocks of whole lines, of so many bytes."""
+    line, size = 1, size or _BLOCK
+    while data := source.stream.read(size) + source.stream.readline():
         if line == 1:
             data = _without_byte_order_mark(source.label, data)
         block = Block(np.frombuffer(data, np.uint8), line)

@@ -417,7 +417,7 @@ def _corpus_rounds(graph: Graph, walks: str | os.PathLike[str] | Sequence[Sequen
         yield _listed_round(graph, walks)
         return
     with opened(walks) as stream:
-        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), written_names(graph.names)):
+        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), graph.names):
             unknown = tokens.numbers >= graph.n_nodes
             if unknown.any():
                 place, word = tokens.describe(int(np.argmax(unknown)))

@@ -6,8 +6,8 @@ the same tables; when all are done, each thread adds the differences to the rows
 every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
 
 A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
-each observed as 0 as often. What is observed m times of one row is m steps along the center, a recursion on the score
-alone, so that each row is read and written once; then the center moves.
+each observed as 0 as often. What is observed m times of one row is one step along the center, the sum of m that would
+each meet the slope which those before have changed, so that each row is read and written once; then the center moves.
 """
 
 import sys
@@ -17,15 +17,15 @@ import numpy as np
 from numba import njit, types
 
 from efge.kernels.intrinsics import atomic_add, atomic_load, prefetch
-from efge.kernels.rows import ABREAST, CHUNK, meet_rows, move_rows
+from efge.kernels.rows import ABREAST, CHUNK, choose_steps, meet_rows, move_rows
 from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
 
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
 # A pool of negatives serves so many centers; then another one is drawn.
 CENTERS_A_POOL = 40
-# Rows that a step holds a center against, at most.
-AT_ONCE = 32
+# Rows that a step holds a center against, at most, and how often a row is observed in a turn of it, at most.
+AT_ONCE, A_TURN = 32, 8
 
 _NONE, _ONE = U(0), U(1)
 # Rows that are asked for before they are needed; names has so many entries more than are used.
@@ -202,7 +202,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
-                seen[_ONE, i] += 1
+                seen[_ONE, i] += np.float32(1.0)
                 together += _ONE
             position += _ONE
         # ... and the negatives that stand against all of them that are not the same node.
@@ -222,7 +222,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
-                seen[_NONE, i] += against
+                seen[_NONE, i] += np.float32(against)
     return count, at
 
 
@@ -238,43 +238,19 @@ def _slope(slopes, observed, place):
 
 
 @njit(fastmath=REORDER)
-def _choose_steps(slopes, plan, rate, seen, first, count, products, steps):
-    """How far each row moves along the center, observation after observation, and what that is worth along itself.
-
-    All rows take their observations at the same time, so that slopes are looked up by vector instructions. Where a
-    product is not finite, the worth is not a number.
-    """
-    low, scale = np.float32(plan.low), np.float32(plan.scale)
-    square = products[count]
-    # No single observation moves a score by more than 1, so that a large learning rate cannot throw it to and fro.
-    most = np.float32(1.0) / max(square, np.float32(1e-9))
-    own_step = np.float32(0.0)
-    check = square
-    observations = 0
-    for i in range(count):
-        steps[i] = 0.0
-        check += products[i]
-        observations = max(observations, seen[_NONE, first + i] + seen[_ONE, first + i])
-    for turn in range(observations):
-        for i in range(count):
-            ones = seen[_ONE, first + i]
-            observed = np.int32(1) if turn < ones else np.int32(0)
-            slope = _slope(slopes, U(observed), (products[i] - low) * scale)
-            g = min(max(rate * slope, -most), most)
-            g = g if turn < ones + seen[_NONE, first + i] else np.float32(0.0)
-            products[i] += g * square
-            own_step += g * steps[i]
-            steps[i] += g
-    return own_step if abs(check) < np.inf else np.float32(np.nan)
-
-
-@njit(fastmath=REORDER)
 def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps, gain):
     """Move a center and the rows that it observes, in eights filled up by padding; whether all is finite."""
-    worth = 0.0
+    low, scale = np.float32(plan.low), np.float32(plan.scale)
+    worth, most = np.float32(0.0), np.float32(0.0)
     for i in range(count):
         marks[rows[i]] = _FREE
         rows[i] += base
+        most = max(most, seen[_NONE, i] + seen[_ONE, i])
+    turns = max(1, np.int64(np.ceil(most / np.float32(A_TURN))))
+    if turns > 1:
+        for i in range(count):
+            seen[_NONE, i] /= np.float32(turns)
+            seen[_ONE, i] /= np.float32(turns)
     while count % U(ABREAST):
         rows[count] = base
         seen[_NONE, count] = 0
@@ -284,7 +260,12 @@ def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, pr
         size = min(U(AT_ONCE), count - first)
         for i in range(_NONE, size, U(ABREAST)):
             meet_rows(copies, np.int64(center), copies, rows, np.int64(first + i), products, np.int64(i))
-        own_step = _choose_steps(slopes, plan, rate, seen, first, size, products, steps)
+        square, own_step = products[size], np.float32(0.0)
+        steps[:] = 0.0
+        for _ in range(turns):
+            for i in range(_NONE, size, U(ABREAST)):
+                at, where = np.int64(i), np.int64(first + i)
+                own_step += choose_steps(slopes, seen, where, products, at, square, low, scale, rate, steps)
         for j in range(U(gain.shape[0])):
             gain[j] = copies[center, j] + own_step * copies[center, j]
         for i in range(_NONE, size, U(ABREAST)):
@@ -370,7 +351,7 @@ def _take_notes(room, plan):
         np.full(rows, _FREE, np.int32),
         np.empty(plan.pool, np.int32),
         np.empty(rows + ABREAST, np.int64),
-        np.empty((2, rows + ABREAST), np.int32),
+        np.empty((2, rows + ABREAST), np.float32),
         np.empty(AT_ONCE + ABREAST, np.float32),
         np.empty(AT_ONCE, np.float32),
         np.empty(room.copies.shape[1], np.float32),
