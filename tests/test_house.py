@@ -44,6 +44,7 @@ ROOMS = [
     "embedding",
     "families",
     "training",
+    "estimator",
     "model",
     "cli",
     "__main__",

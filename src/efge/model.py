@@ -1,24 +1,20 @@
-"""EFGE: the estimator, with scikit-learn's conventions and any graph for its input."""
+"""EFGE: the estimator of exponential family graph embeddings."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
-
 from efge.embedding import Embedding
 from efge.errors import TrainingError
+from efge.estimator import NodeEmbedder
 from efge.families import Family, as_family, check
 from efge.inputs import as_graph
 from efge.training import Progress, Settings, Trained, train
 from efge.walks import Node2VecWalk, Strategy, Walks
 
 
-class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class EFGE(NodeEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
     Random walks over the graph say which nodes meet; a family of distributions says how likely that is for two vectors;
@@ -187,44 +183,3 @@ class EFGE(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.history_ = trained.history
-
-    def transform(self, X: Any) -> npt.NDArray[np.float32]:  # noqa: N803
-        """Vectors of a graph's nodes, in its order; all of them were nodes of the graph that was fitted.
-
-        Examples
-        --------
-        >>> EFGE(dim=4, seed=0).fit([("a", "b")]).transform([("b", "a")]).shape
-        (2, 4)
-        """
-        check_is_fitted(self)
-        graph = X.graph if isinstance(X, Walks) else as_graph(X)
-        return np.asarray(self.embedding_[graph.names.tolist()])
-
-    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:  # noqa: N803
-        """Learn the vectors of a graph's nodes; the array of them, in the graph's order.
-
-        Examples
-        --------
-        >>> EFGE(dim=4, seed=0).fit_transform([("a", "b"), ("b", "c")]).shape
-        (3, 4)
-        """
-        return np.asarray(self.fit(X, y, **fit_params).embedding_)
-
-    def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of a vector's entries, for scikit-learn's data frames.
-
-        Examples
-        --------
-        >>> EFGE(dim=2, seed=0).fit([("a", "b")]).get_feature_names_out().tolist()
-        ['efge0', 'efge1']
-        """
-        check_is_fitted(self)
-        return np.array([f"efge{i}" for i in range(self.embedding_.dim)], object)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        # Where the input is a matrix, it has a row and a column for each node.
-        tags.input_tags.pairwise = True
-        tags.input_tags.sparse = True
-        tags.input_tags.positive_only = True
-        return tags
