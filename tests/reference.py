@@ -171,30 +171,33 @@ def pick(keep, other, bits: int) -> int:
     return slot if (bits & 0xFFFFFFFF) < int(keep[slot]) else int(other[slot])
 
 
-def around(walk, center, window):
+def around(walk, center, plan):
     """Positions of a center's contexts."""
-    return [p for p in range(max(0, center - window), min(len(walk), center + window + 1)) if p != center]
+    first = center if plan.forward else max(0, center - plan.window)
+    return [p for p in range(first, min(len(walk), center + plan.window + 1)) if p != center]
 
 
 def slope_of(family, observed, score):
     return float(family.slope(float(observed), min(max(score, family.bounds[0]), family.bounds[1])))
 
 
-def train_block(walks, centers, contexts, family, noise, plan, stream, first_center):
-    """Moves of nodes, as centers and as contexts, by the steps of one block."""
+def train_block(walks, centers, contexts, family, noise, plan, stream, first_center, tree):
+    """Moves of nodes, as centers and as contexts or places of a tree, by the steps of one block."""
     c = {node: centers[node].copy() for walk in walks for node in walk}
-    b = {node: contexts[node].copy() for walk in walks for node in walk}
+    b = {row: contexts[row].copy() for node in c for row in ([row for row, _ in tree[node]] if tree else [node])}
     pool, at, served, position = [], 0, 40, first_center
     for walk in walks:
         for p, center in enumerate(walk):
-            if served == 40:
+            if served == 40 and not tree:
                 pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
             served += 1
             rate = plan.rate - plan.rate_fall * position
             position += 1
-            seen, positions = {}, around(walk, p, plan.window)
-            for first in range(0, len(positions), plan.group):
+            seen, positions = {}, around(walk, p, plan)
+            for row, turn in (place for q in positions for place in (tree[walk[q]] if tree else [])):
+                seen.setdefault(row, [0, 0])[turn] += 1
+            for first in range(0, 0 if tree else len(positions), plan.group):
                 group = [walk[q] for q in positions[first : first + plan.group]]
                 for context in group:
                     seen.setdefault(context, [0, 0])[1] += 1
@@ -239,18 +242,24 @@ def slope_and_change(family, zeros, ones, score):
     return slope, 0.0 if score == high else (after - before) / (right - left)
 
 
-def train_rounds(blocks, centers, contexts, family, noise, plan, key, first_block, first_center, abreast):
-    """Tables after rounds of blocks, each of which begins with the tables that the round before has left."""
+def train_rounds(
+    blocks, centers, contexts, family, noise, plan, key, first_block, first_center, abreast, tree=None, shares=()
+):
+    """Tables after rounds of blocks, each of which begins with the tables that the round before has left.
+
+    The path to a node is a list of (place, turn); `shares` of differences are merged.
+    """
     for begin in range(0, len(blocks), abreast):
         moves = []
         for number, walks in enumerate(blocks[begin : begin + abreast], begin):
             stream = Stream(key, first_block + number)
-            moves.append(train_block(walks, centers, contexts, family, noise, plan, stream, first_center))
+            moves.append(train_block(walks, centers, contexts, family, noise, plan, stream, first_center, tree))
             first_center += sum(map(len, walks))
         for table, which in ((centers, 0), (contexts, 1)):
             for move in moves:
                 for node, difference in move[which].items():
-                    table[node] = np.maximum(table[node] + difference, plan.floor)
+                    share = shares[node] if which and len(shares) else 1.0
+                    table[node] = np.maximum(table[node] + share * difference, plan.floor)
 
 
 def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_block, first_center):
@@ -261,7 +270,7 @@ def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_blo
             for p, center in enumerate(walk):
                 rate = plan.rate - plan.rate_fall * first_center
                 first_center += 1
-                for context in (walk[q] for q in around(walk, p, plan.window)):
+                for context in (walk[q] for q in around(walk, p, plan)):
                     gain = np.zeros_like(centers[center])
                     drawn = [pick(*noise, stream.bits()) for _ in range(plan.negatives)]
                     for row, observed in [(context, 1), *((row, 0) for row in drawn if row != context)]:

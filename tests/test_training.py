@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import subprocess
 import sys
 
@@ -15,6 +16,7 @@ import efge
 import reference
 from efge import training
 from efge.families import as_family
+from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import CHUNK
 
@@ -32,15 +34,17 @@ def prepared(walks, family, chosen, blocks=None):
     corpus = training._Corpus(walks, chosen)
     centers, contexts = training._tables(walks, family, chosen)
     noise = training._noise(corpus.visits, chosen.noise_power)
-    model = kernel.Model(centers, contexts, training.cubics(family, "slope"), *noise)
+    tree = training.huffman(corpus.visits) if chosen.softmax else training.NO_TREE
+    model = kernel.Model(centers, contexts, training.cubics(family, "slope"), *noise, *tree, np.ones(0, np.float32))
     plan = training._plan(corpus, family, chosen, model)
-    room = training._room(corpus, plan, chosen)
+    room = training._room(corpus, plan, tree, chosen)
+    model = model._replace(shares=training._shares(corpus, tree, room))
     if blocks:
         rows = len(room.names) // len(room.counts)
         room = kernel.Room(
             training._aligned(2 * blocks * rows, chosen.dim),
             np.zeros(blocks * rows + 8, np.int32)[: blocks * rows],
-            np.zeros((blocks, 2), np.int64),
+            np.zeros((blocks, 3), np.int64),
             room.signals,
         )
     return corpus, model, plan, room
@@ -52,6 +56,12 @@ def walks_of(work):
     return [walks[a:b] for a, b in zip(work.blocks[:-1], work.blocks[1:], strict=True)]
 
 
+def paths_of(model):
+    """For each node, the places and turns on the way to it; nothing where there is no tree."""
+    ends = [(int(a), int(b)) for a, b in itertools.pairwise(model.path_starts)]
+    return [[(int(place) >> 1, int(place) & 1) for place in model.paths[a:b]] for a, b in ends]
+
+
 CASES = [
     ("bernoulli", {}, 3, {}),
     ("poisson", {"dim": 20, "learning_rate": 0.2}, 2, {}),
@@ -60,6 +70,9 @@ CASES = [
     ("bernoulli", {"negatives": 9, "window": 3, "dim": 1}, 2, {"walk_length": 17}),
     ("bernoulli-poisson", {"dim": 3}, 2, {}),
     ("geometric", {"negatives": 3}, 2, {"walk_length": 90, "walks_per_node": 1}),
+    ("bernoulli", {"forward": True, "window": 1, "learning_rate": 0.2}, 3, {}),
+    ("bernoulli", {"softmax": True}, 3, {}),
+    ("bernoulli", {"softmax": True, "window": 30, "dim": 20}, 2, {"walk_length": 45, "walks_per_node": 1}),
 ]
 
 
@@ -73,7 +86,7 @@ def test_the_kernel_does_what_its_twin_does(family, changes, blocks, walked):
         noise = (model.keep, model.other)
         reference.train_rounds(
             walks_of(work), centers, contexts, family, noise, plan, int(work.key), int(work.first_block),
-            work.first_center, blocks,
+            work.first_center, blocks, paths_of(model), model.shares,
         )  # fmt: skip
         kernel.train(0, 1, work, model, plan, room)
     assert np.abs(centers).max() > 0.1
@@ -88,7 +101,7 @@ def test_the_kernel_does_what_its_twin_does(family, changes, blocks, walked):
 def test_the_reference_trainer_does_what_its_twin_does(family, changes):
     family, chosen = as_family(family), settings(**changes)
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=2, seed=5)
-    corpus, model, plan, room = prepared(walks, family, chosen)
+    corpus, model, plan, _ = prepared(walks, family, chosen)
     centers, contexts = (table[:, : chosen.dim].astype(float) for table in (model.centers, model.contexts))
     for work, _ in corpus.pieces(10**9):
         noise = (model.keep, model.other)
@@ -96,7 +109,7 @@ def test_the_reference_trainer_does_what_its_twin_does(family, changes):
             walks_of(work), centers, contexts, family, noise, plan, int(work.key), int(work.first_block),
             work.first_center,
         )  # fmt: skip
-        kernel.train_plainly(work, model, plan, room)
+        assert plain.train_plainly(work, model, plan)
     np.testing.assert_allclose(model.centers[:, : chosen.dim], centers, atol=2e-4, rtol=2e-3)
     np.testing.assert_allclose(model.contexts[:, : chosen.dim], contexts, atol=2e-4, rtol=2e-3)
 
@@ -160,7 +173,7 @@ def test_negatives_follow_visits_to_a_power(power):
     visits = np.array([100, 10, 1000, 0, 1, 300])
     keep, other = training._noise(visits, power)
     drawn = np.empty(200_000, np.int64)
-    kernel.draw(np.uint64(3), keep, other, drawn)
+    plain.draw(np.uint64(3), keep, other, drawn)
     expected = np.where(visits > 0, visits.astype(float) ** power, 0)
     counts = np.bincount(drawn, minlength=6)
     assert counts[3] == 0
@@ -178,11 +191,13 @@ def test_visits_are_those_of_the_walks():
 
 
 @pytest.mark.parametrize("window", [1, 3, 9, 50])
-def test_pairs_are_counted_as_the_window_has_them(window):
+@pytest.mark.parametrize("forward", [False, True])
+def test_pairs_are_counted_as_the_window_has_them(window, forward):
     walk_lengths = [1, 2, 5, 10, 11]
     some = training.Round(np.zeros(29, np.int32), np.cumsum([0, *walk_lengths]))
-    counted = [sum(len(reference.around([0] * n, p, window)) for p in range(n)) for n in walk_lengths]
-    assert np.diff(training._pairs(some, window)).tolist() == counted
+    corpus, _, plan, _ = prepared(efge.Walks([(0, 1)], seed=0), efge.Normal(), settings(window=window, forward=forward))
+    counted = [sum(len(reference.around([0] * n, p, plan)) for p in range(n)) for n in walk_lengths]
+    assert np.diff(corpus._pairs(some)).tolist() == counted
 
 
 def test_the_learning_rate_falls_to_its_minimum_over_all_centers():

@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from efge.baselines.deepwalk import DeepWalk
+    from efge.baselines.line import LINE
+    from efge.baselines.node2vec import Node2Vec
     from efge.embedding import Embedding
     from efge.errors import EmbeddingError, GraphError, TrainingError
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
@@ -33,6 +36,7 @@ _HOMES = {
     "Bernoulli": "families",
     "BernoulliPoisson": "families",
     "CorpusWalk": "walks",
+    "DeepWalk": "baselines.deepwalk",
     "EFGE": "model",
     "Embedding": "embedding",
     "EmbeddingError": "errors",
@@ -40,7 +44,9 @@ _HOMES = {
     "Geometric": "families",
     "Graph": "graph",
     "GraphError": "errors",
+    "LINE": "baselines.line",
     "NegativeBinomial": "families",
+    "Node2Vec": "baselines.node2vec",
     "Node2VecWalk": "walks",
     "Normal": "families",
     "Poisson": "families",
@@ -55,9 +61,11 @@ _HOMES = {
 
 __all__ = [
     "EFGE",
+    "LINE",
     "Bernoulli",
     "BernoulliPoisson",
     "CorpusWalk",
+    "DeepWalk",
     "Embedding",
     "EmbeddingError",
     "Family",
@@ -65,6 +73,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "NegativeBinomial",
+    "Node2Vec",
     "Node2VecWalk",
     "Normal",
     "Poisson",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -10,8 +11,13 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from efge.embedding import Embedding
+from efge.errors import TrainingError
+from efge.families import Family
 from efge.inputs import as_graph
-from efge.walks import Walks
+from efge.training import Progress, Settings, Trained, train
+from efge.walks import Strategy, Walks
+
+Self = TypeVar("Self", bound="WalkEmbedder")
 
 
 class NodeEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -69,3 +75,55 @@ class NodeEmbedder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
         return tags
+
+
+class WalkEmbedder(NodeEmbedder):
+    """An estimator that learns from walks: which ones, by which family and by what settings, its subclass says.
+
+    Examples
+    --------
+    >>> import efge
+    >>> isinstance(efge.EFGE(), WalkEmbedder)
+    True
+    """
+
+    walks_per_node: int
+    walk_length: int
+    seed: int | None
+    threads: int | None
+
+    def _family(self) -> Family:
+        raise NotImplementedError
+
+    def _settings(self) -> Settings:
+        raise NotImplementedError
+
+    def _strategy(self) -> Strategy | str:
+        raise NotImplementedError
+
+    def _fit(self: Self, graph: Any, progress: Callable[[Progress], None] | None) -> Self:
+        settings = self._settings()
+        family = self._family()
+        walks = graph if isinstance(graph, Walks) else self._walks(graph)
+        try:
+            self._keep(walks, train(walks, family, settings, progress))
+        except TrainingError as error:
+            self._keep(walks, error.trained)
+            raise
+        return self
+
+    def _walks(self, graph: Any) -> Walks:
+        return Walks(
+            as_graph(graph),
+            self._strategy(),
+            walks_per_node=self.walks_per_node,
+            walk_length=self.walk_length,
+            seed=self.seed,
+            threads=self.threads,
+        )
+
+    def _keep(self, walks: Walks, trained: Trained) -> None:
+        self.seed_ = walks.seed
+        self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
+        self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
+        self.history_ = trained.history

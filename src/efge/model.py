@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from efge.embedding import Embedding
-from efge.errors import TrainingError
-from efge.estimator import NodeEmbedder
+from efge.estimator import WalkEmbedder
 from efge.families import Family, as_family, check
-from efge.inputs import as_graph
-from efge.training import Progress, Settings, Trained, train
-from efge.walks import Node2VecWalk, Strategy, Walks
+from efge.training import Progress, Settings
+from efge.walks import Node2VecWalk, Strategy
 
 
-class EFGE(NodeEmbedder):
+class EFGE(WalkEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
     Random walks over the graph say which nodes meet; a family of distributions says how likely that is for two vectors;
@@ -141,16 +138,12 @@ class EFGE(NodeEmbedder):
         >>> EFGE(dim=4).fit(walks).embedding_.names.tolist()
         ['a', 'b', 'c']
         """
-        settings = self._settings()
+        return self._fit(X, progress)
+
+    def _family(self) -> Family:
         family = as_family(self.family)
         check(family)
-        walks = X if isinstance(X, Walks) else self._walks(X)
-        try:
-            self._keep(walks, train(walks, family, settings, progress))
-        except TrainingError as error:
-            self._keep(walks, error.trained)
-            raise
-        return self
+        return family
 
     def _settings(self) -> Settings:
         return Settings(
@@ -165,21 +158,7 @@ class EFGE(NodeEmbedder):
             trainer=self.trainer,
         )
 
-    def _walks(self, graph: Any) -> Walks:
+    def _strategy(self) -> Strategy | str:
         if self.walk != "node2vec" and (self.p, self.q) != (1, 1):
             raise ValueError(f"p and q are node2vec's; got p={self.p!r}, q={self.q!r} with walk={self.walk!r}")
-        strategy = Node2VecWalk(self.p, self.q) if self.walk == "node2vec" else self.walk
-        return Walks(
-            as_graph(graph),
-            strategy,
-            walks_per_node=self.walks_per_node,
-            walk_length=self.walk_length,
-            seed=self.seed,
-            threads=self.threads,
-        )
-
-    def _keep(self, walks: Walks, trained: Trained) -> None:
-        self.seed_ = walks.seed
-        self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
-        self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
-        self.history_ = trained.history
+        return Node2VecWalk(self.p, self.q) if self.walk == "node2vec" else self.walk

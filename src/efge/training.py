@@ -11,16 +11,20 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError, TrainingError, check_counts
 from efge.families import Family, tabulate
+from efge.graph import Graph
+from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
 from efge.kernels.walks import alias_tables
-from efge.walks import Round, Walks, stream_key
+from efge.tree import NO_TREE, Tree, huffman
+from efge.walks import Round, stream_key
 
 Floats = npt.NDArray[np.float32]
 
@@ -29,6 +33,8 @@ TRAINERS = ("fast", "reference")
 _CELLS, _MOST_CELLS = 512, 1 << 14
 # Between two merges of a round, an average node is a center so often, and the most frequent one so often.
 _AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
+# Where a place of a tree is seen more often in a round, its blocks' differences are averaged rather than added.
+_MOST_SEEN = 36.0
 # Blocks in a round at most, and the room for their copies, which should stay in the cache.
 _MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
 # Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
@@ -43,7 +49,11 @@ _HELD_WALKS, _HELD_PAIRS, _LOOKS = 1000, 4096, 20
 
 @dataclass(frozen=True)
 class Settings:
-    """What training is told; see :class:`efge.EFGE` for what each means."""
+    """What training is told; see :class:`efge.EFGE` for what each means.
+
+    With `softmax`, a context is likely by hierarchical softmax instead of negatives. With `forward`, contexts are only
+    what comes after a center. With `one_table`, nodes have the same vectors as centers and as contexts.
+    """
 
     dim: int
     window: int
@@ -52,8 +62,11 @@ class Settings:
     learning_rate: float
     min_learning_rate: float
     noise_power: float
-    patience: int | None
-    trainer: str
+    patience: int | None = None
+    trainer: str = "fast"
+    softmax: bool = False
+    forward: bool = False
+    one_table: bool = False
 
     def check(self) -> None:
         """Refuse what training cannot do."""
@@ -92,18 +105,38 @@ class Trained:
     history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
 
 
+class Source(Protocol):
+    """Where walks to train on come from, such as :class:`efge.Walks`."""
+
+    graph: Graph
+    seed: int
+    threads: int
+
+    @property
+    def held_apart_every(self) -> int | None:
+        """One walk in so many is held apart; None where others can be made."""
+
+    def rounds(self, epoch: int = 0) -> Iterator[Round]:
+        """The walks, some at a time, each time the same."""
+
+    def held_apart(self, count: int) -> Round:
+        """Walks to judge training by."""
+
+
 def train(
-    walks: Walks, family: Family, settings: Settings, progress: Callable[[Progress], None] | None = None
+    walks: Source, family: Family, settings: Settings, progress: Callable[[Progress], None] | None = None
 ) -> Trained:
     """Vectors for the nodes of a graph from its walks."""
     settings.check()
     corpus = _Corpus(walks, settings)
     centers, contexts = _tables(walks, family, settings)
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
+    tree = huffman(corpus.visits) if settings.softmax else NO_TREE
     noise = _noise(corpus.visits, settings.noise_power)
-    model = kernel.Model(centers, contexts, cubics(family, "slope"), *noise)
+    model = kernel.Model(centers, contexts, cubics(family, "slope"), *noise, *tree, np.ones(0, np.float32))
     plan = _plan(corpus, family, settings, model)
-    room = _room(corpus, plan, settings)
+    room = _room(corpus, plan, tree, settings)
+    model = model._replace(shares=_shares(corpus, tree, room))
     look = _Look(walks, corpus, family, model, plan)
     with ThreadPoolExecutor(walks.threads) as pool:
         look(0, trained.history)
@@ -133,8 +166,8 @@ def _run(
 ) -> None:
     if settings.trainer == "reference":
         before = model.centers.copy(), model.contexts.copy()
-        kernel.train_plainly(work, model, plan, room)
-        if room.signals[kernel.BROKEN]:
+        if not plain.train_plainly(work, model, plan):
+            room.signals[kernel.BROKEN] += 1
             model.centers[:], model.contexts[:] = before
         return
     room.signals[:] = 0
@@ -174,9 +207,10 @@ def _broken(
 class _Corpus:
     """The walks to train on: what a first pass counts of them, and their pieces."""
 
-    def __init__(self, walks: Walks, settings: Settings) -> None:
+    def __init__(self, walks: Source, settings: Settings) -> None:
         self.walks = walks
         self.window = settings.window
+        self.directions = 1 if settings.forward else 2
         self.epochs = settings.epochs
         self.visits = np.zeros(walks.graph.n_nodes, np.int64)
         self.pairs, self.longest_block = 0, 0
@@ -184,7 +218,7 @@ class _Corpus:
         for epoch in range(self.epochs):
             for some in self._rounds(epoch):
                 self.visits += np.bincount(some.nodes, minlength=len(self.visits))
-                self.pairs += int(_pairs(some, self.window)[-1])
+                self.pairs += int(self._pairs(some)[-1])
                 self.longest_block = max(self.longest_block, _longest_block(some))
         self.centers = int(self.visits.sum())
         if len(self.visits) and not self.centers:
@@ -200,6 +234,13 @@ class _Corpus:
             if len(kept):
                 yield kept
 
+    def _pairs(self, some: Round) -> npt.NDArray[np.int64]:
+        """Pairs of a center and a context before each walk, and in all."""
+        length = np.diff(some.offsets)
+        reach = np.minimum(self.window, np.maximum(length - 1, 0))
+        ahead = reach * length - reach * (reach + 1) // 2
+        return self.directions * np.concatenate([[0], np.cumsum(ahead)]).astype(np.int64)
+
     def held_apart(self) -> Round:
         """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
         return self.walks.held_apart(_HELD_WALKS)
@@ -213,7 +254,7 @@ class _Corpus:
             for some in self._rounds(epoch):
                 if _longest_block(some) > self.longest_block:
                     raise GraphError("the walks are not those that were counted; did their file change meanwhile?")
-                blocks, pairs = _blocks(some), _pairs(some, self.window)
+                blocks, pairs = _blocks(some), self._pairs(some)
                 cuts = np.flatnonzero(np.diff(some.offsets[blocks[:-1]] // centers, prepend=-1)).tolist()
                 for begin, end in pairwise([*cuts, len(blocks) - 1]):
                     number = np.uint64(first_block + begin)
@@ -242,13 +283,6 @@ def _longest_block(some: Round) -> int:
     return int(np.diff(some.offsets[_blocks(some)]).max(initial=0))
 
 
-def _pairs(some: Round, window: int) -> npt.NDArray[np.int64]:
-    """Pairs of a center and a context before each walk, and in all."""
-    length = np.diff(some.offsets)
-    reach = np.minimum(window, np.maximum(length - 1, 0))
-    return np.concatenate([[0], np.cumsum(2 * reach * length - reach * (reach + 1))]).astype(np.int64)
-
-
 def cubics(family: Family, method: str) -> Floats:
     """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
 
@@ -272,16 +306,16 @@ def cubics(family: Family, method: str) -> Floats:
     return table
 
 
-def _tables(walks: Walks, family: Family, settings: Settings) -> tuple[Floats, Floats]:
+def _tables(walks: Source, family: Family, settings: Settings) -> tuple[Floats, Floats]:
     """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
     centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim) for _ in range(2))
     keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
     if family.nonnegative:
-        kernel.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
-        kernel.spread(keys[1], contexts, settings.dim, 0.0, settings.dim**-0.5)
+        plain.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
+        plain.spread(keys[1], contexts, settings.dim, 0.0, settings.dim**-0.5)
     else:
-        kernel.spread(keys[0], centers, settings.dim, -0.5 / settings.dim, 0.5 / settings.dim)
-    return centers, contexts
+        plain.spread(keys[0], centers, settings.dim, -0.5 / settings.dim, 0.5 / settings.dim)
+    return centers, centers if settings.one_table else contexts
 
 
 def _aligned(rows: int, dim: int) -> Floats:
@@ -311,13 +345,15 @@ def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Mod
     scale = (model.slopes.shape[1] - 1) / (high - low)
     floor = 0.0 if family.nonnegative else -np.inf
     # Exactly these types: any other would make the kernel compile again.
-    return kernel.Plan(int(settings.window), int(settings.negatives), together, pool, rate, fall, floor, low, scale)
+    window, negatives = int(settings.window), int(settings.negatives)
+    return kernel.Plan(window, settings.forward, negatives, together, pool, rate, fall, floor, low, scale)
 
 
-def _room(corpus: _Corpus, plan: kernel.Plan, settings: Settings) -> kernel.Room:
+def _room(corpus: _Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> kernel.Room:
     """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
-    rows = 1 + longest + plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
+    others = plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
+    rows = 1 + longest + (min(longest * tree.longest, len(corpus.visits)) if settings.softmax else others)
     share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
     centers = min(len(corpus.visits) * _AVERAGE_VISITS, _MOST_VISITS / max(share, 1e-9))
     width = math.ceil(settings.dim / CHUNK) * CHUNK
@@ -326,9 +362,22 @@ def _room(corpus: _Corpus, plan: kernel.Plan, settings: Settings) -> kernel.Room
     return kernel.Room(
         _aligned(2 * blocks * rows, settings.dim),
         np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
-        np.zeros((blocks, 2), np.int64),
+        np.zeros((blocks, 3), np.int64),
         np.zeros(kernel.SIGNALS, np.int64),
     )
+
+
+def _shares(corpus: _Corpus, tree: Tree, room: kernel.Room) -> Floats:
+    """How much of the differences of a round's blocks counts, for places of a tree.
+
+    Paths to all nodes begin at the root: each block alone moves the first places about as far as they should go, and
+    the sum of all blocks would throw them far beyond. What is seen often in a round is therefore averaged.
+    """
+    if tree is NO_TREE:
+        return np.ones(0, np.float32)
+    blocks, a_round = len(room.counts), len(room.counts) * max(corpus.longest_block, 1)
+    seen = tree.passes(corpus.visits) / max(corpus.centers, 1) * a_round * corpus.pairs / max(corpus.centers, 1)
+    return np.clip(_MOST_SEEN / np.maximum(seen, 1e-9), 1 / blocks, 1.0).astype(np.float32)
 
 
 def _piece_size(corpus: _Corpus, room: kernel.Room, width: int) -> int:
@@ -342,7 +391,7 @@ def _piece_size(corpus: _Corpus, room: kernel.Room, width: int) -> int:
 class _Look:
     """Looks now and then at pairs and negatives held apart from training."""
 
-    def __init__(self, walks: Walks, corpus: _Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
+    def __init__(self, walks: Source, corpus: _Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
         self.model = model
         self.interval = corpus.pairs / _LOOKS
         self.due = 0.0
@@ -351,9 +400,9 @@ class _Look:
         self.low = plan.low
         self.scale = (self.log_probs.shape[1] - 1) / (family.bounds[1] - family.bounds[0])
         random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
-        pairs = _some_pairs(corpus.held_apart(), plan.window, random)
+        pairs = _some_pairs(corpus.held_apart(), plan, random)
         negatives = np.empty((len(pairs), plan.negatives), np.int64)
-        kernel.draw(stream_key(walks.seed, 0, "negatives held apart"), model.keep, model.other, negatives.reshape(-1))
+        plain.draw(stream_key(walks.seed, 0, "negatives held apart"), model.keep, model.other, negatives.reshape(-1))
         self.sample = np.hstack([pairs, negatives])
 
     def __call__(self, pairs: int, history: dict[str, list[float]]) -> None:
@@ -361,8 +410,12 @@ class _Look:
         self.due = (round(pairs / self.interval) + 0.5) * self.interval if self.interval else np.inf
         value = np.nan
         if len(self.sample):
-            tables = self.model.centers, self.model.contexts
-            value = kernel.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
+            tables, has_tree = (self.model.centers, self.model.contexts), len(self.model.path_starts)
+            value = (
+                plain.mean_path_log_likelihood(*tables, self.sample, self.model.path_starts, self.model.paths)
+                if has_tree
+                else plain.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
+            )
         history["pairs"].append(pairs)
         history["log_likelihood"].append(value)
         if len(self.sample):
@@ -370,15 +423,17 @@ class _Look:
             self.best = max(self.best, value)
 
 
-def _some_pairs(walks: Round, window: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+def _some_pairs(walks: Round, plan: kernel.Plan, random: np.random.Generator) -> npt.NDArray[np.int64]:
     """Pairs of a center and a context, drawn from walks of more than one node."""
+    window = plan.window
     lengths = np.diff(walks.offsets)
     long_enough = np.flatnonzero(lengths > 1)
     if not len(long_enough):
         return np.empty((0, 2), np.int64)
     walk = long_enough[random.integers(len(long_enough), size=_HELD_PAIRS)]
-    center = random.integers(lengths[walk])
+    center = random.integers(lengths[walk] - 1 if plan.forward else lengths[walk])
     low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
+    low = center if plan.forward else low
     context = low + random.integers(high - low)
     context += context >= center
     begin = walks.offsets[walk]

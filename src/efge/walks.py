@@ -208,7 +208,7 @@ class Walks:
         self.strategy = as_strategy(strategy)
         self.walks_per_node = walks_per_node
         self.walk_length = walk_length
-        self.seed = secrets.randbits(63) if seed is None else int(seed)
+        self.seed = chosen_seed(seed)
         self.threads = available_threads() if threads is None else threads
 
     def __repr__(self) -> str:
@@ -389,6 +389,17 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
         keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)
         kernel.alias_tables(indptr, weights, keep, other)
     return kernel.Steps(indptr, indices, weights, strength, keep, other)
+
+
+def chosen_seed(seed: int | None) -> int:
+    """The seed, or a random one where there is none.
+
+    Examples
+    --------
+    >>> chosen_seed(7)
+    7
+    """
+    return secrets.randbits(63) if seed is None else int(seed)
 
 
 def stream_key(seed: int, epoch: int, purpose: str) -> np.uint64:

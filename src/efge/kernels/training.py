@@ -18,7 +18,7 @@ from numba import njit, types
 
 from efge.kernels.intrinsics import atomic_add, atomic_load, prefetch
 from efge.kernels.rows import ABREAST, CHUNK, choose_steps, meet_rows, move_rows
-from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
+from efge.kernels.streams import GOLDEN, U, mix, pick, stream
 
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
@@ -39,6 +39,10 @@ class Model(NamedTuple):
 
     `slopes` are cubic polynomials, (observation 0 or 1, cell, power).
     `keep` and `other` are the alias table that negatives are drawn by.
+
+    With a tree, contexts are no nodes but the places where paths part, and there are no negatives: the path to node v
+    is paths[path_starts[v]:path_starts[v + 1]], each 2 * row + turn, and a turn, 0 or 1, is what is observed.
+    Differences of row r are merged `shares[r]` times.
     """
 
     centers: np.ndarray
@@ -46,16 +50,21 @@ class Model(NamedTuple):
     slopes: np.ndarray
     keep: np.ndarray
     other: np.ndarray
+    path_starts: np.ndarray
+    paths: np.ndarray
+    shares: np.ndarray
 
 
 class Plan(NamedTuple):
     """How far contexts reach, how many negatives stand against each, how the learning rate falls with each center.
 
+    Contexts are those after a center, and those before it unless `forward`.
     `group` contexts share their negatives, which come from pools of the size `pool`. Merged, no entry is below `floor`.
     Slopes are given for scores from `low` on, in cells of the width 1 / scale.
     """
 
     window: int
+    forward: bool
     negatives: int
     group: int
     pool: int
@@ -83,8 +92,9 @@ class Work(NamedTuple):
 class Room(NamedTuple):
     """Room for the copies of a round's blocks, and for what threads tell each other.
 
-    Each block has as many rows: one of zeros for padding, its nodes, its negatives. `names` says which they are,
-    `counts` how many nodes, and how many rows in all. The first half of `copies` is of contexts, the second of centers.
+    Each block has as many rows: one of zeros for padding, its nodes, its negatives or places of the tree. `names` says
+    which they are, `counts` how many nodes, how many rows in all, and which is the first context. The first half of
+    `copies` is of contexts, the second of centers.
     """
 
     copies: np.ndarray
@@ -94,10 +104,15 @@ class Room(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows."""
+    """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows.
+
+    With a tree, turns[turn_starts[p]:turn_starts[p + 1]] is the path to the node at position p, each 2 * row + turn.
+    """
 
     slots: np.ndarray
     where: np.ndarray
+    turn_starts: np.ndarray
+    turns: np.ndarray
     marks: np.ndarray
     pool: np.ndarray
     rows: np.ndarray
@@ -226,15 +241,41 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
     return count, at
 
 
-@njit(fastmath=REORDER)
-def _slope(slopes, observed, place):
-    """A slope by its cubic, at a place on the scale of the cells; places outside count as the first or the last."""
-    place = min(max(np.float32(0.0), place), np.float32(slopes.shape[1] - 1))
-    cell = U(np.int32(place))
-    u = place - np.float32(np.int32(place))
-    return slopes[observed, cell, _NONE] + u * (
-        slopes[observed, cell, _ONE] + u * (slopes[observed, cell, U(2)] + u * slopes[observed, cell, U(3)])
-    )
+@njit
+def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count, turn_starts, turns):
+    """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
+    slots[:] = _FREE
+    found = _NONE
+    for p in range(begin, end):
+        turn_starts[p - begin] = found
+        for k in range(U(path_starts[U(nodes[p])]), U(path_starts[U(nodes[p]) + _ONE])):
+            row = _row_of(U(paths[k] >> 1), slots, names, base, count)
+            count += U(row == count)
+            turns[found] = np.int32(row) * 2 + (paths[k] & 1)
+            found += _ONE
+    turn_starts[end - begin] = found
+    return count
+
+
+@njit
+def _look_along_paths(center, begin, end, turn_starts, turns, marks, rows, seen):
+    """List the rows on the paths to a center's contexts, and how often paths turn there to 0 and to 1; how many."""
+    count = _NONE
+    for position in range(begin, end):
+        if position == center:
+            continue
+        for k in range(U(turn_starts[position]), U(turn_starts[position + _ONE])):
+            row, turn = U(turns[k] >> 1), U(turns[k] & 1)
+            i = U(marks[row])
+            if marks[row] == _FREE:
+                i = count
+                marks[row] = i
+                rows[i] = row
+                seen[_NONE, i] = 0
+                seen[_ONE, i] = 0
+                count += _ONE
+            seen[turn, i] += np.float32(1.0)
+    return count
 
 
 @njit(fastmath=REORDER)
@@ -281,6 +322,7 @@ def _block(number, place, work, model, plan, room, notes):
     """Do the steps of one block and leave the differences; whether all is finite."""
     nodes, offsets, names, copies = work.nodes, work.offsets, room.names, room.copies
     slots, where, marks, pool = notes.slots, notes.where, notes.marks, notes.pool
+    turn_starts, turns = notes.turn_starts, notes.turns
     rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
     slopes = model.slopes
     first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
@@ -294,14 +336,21 @@ def _block(number, place, work, model, plan, room, notes):
         where[p - begin] = row
         count += U(row == count)
     own = count
-    _fetch(model.contexts, names, copies, _NONE, base + _ONE, base + own)
+    has_tree = model.path_starts.shape[0] > 0
+    first_context = own if has_tree else _ONE
+    if has_tree:
+        end = U(offsets[last_walk])
+        count = _find_paths(
+            nodes, begin, end, model.path_starts, model.paths, slots, names, base, count, turn_starts, turns
+        )
+    _fetch(model.contexts, names, copies, _NONE, base + first_context, base + count)
     _fetch(model.centers, names, copies, shift, base + _ONE, base + own)
     state = stream(work.key, work.first_block + number)
     served, at, finite = CENTERS_A_POOL, _NONE, True
     for walk in range(first_walk, last_walk):
         walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
         for p in range(walk_begin, walk_end):
-            if served == CENTERS_A_POOL:
+            if served == CENTERS_A_POOL and not has_tree:
                 drawn = count
                 state, count = _draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
                 _fetch(model.contexts, names, copies, _NONE, base + drawn, base + count)
@@ -309,38 +358,48 @@ def _block(number, place, work, model, plan, room, notes):
             served += 1
             rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
             low_end = p - U(plan.window) if p > walk_begin + U(plan.window) else walk_begin
+            low_end = p if plan.forward else low_end
             high_end = min(walk_end, p + U(plan.window) + _ONE)
-            listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
+            if has_tree:
+                listed = _look_along_paths(p, low_end, high_end, turn_starts, turns, marks, rows, seen)
+            else:
+                listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
             center = base + shift + U(where[p])
             finite &= _move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
     room.counts[place, _NONE] = own
     room.counts[place, _ONE] = count
-    _leave(model.contexts, names, copies, _NONE, base + _ONE, base + count)
+    room.counts[place, U(2)] = first_context
+    _leave(model.contexts, names, copies, _NONE, base + first_context, base + count)
     _leave(model.centers, names, copies, shift, base + _ONE, base + own)
     return finite
 
 
 @njit
-def _merge(thread, threads, table, names, copies, counts, which, blocks, floor):
+def _merge(thread, threads, table, names, copies, counts, which, shares, blocks, floor):
     """Add differences to the rows that a thread owns, block after block; centers are in the second half of copies."""
     rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
     shift = _NONE if which else U(names.shape[0])
     for block in range(blocks):
-        for row in range(block * rows + _ONE, block * rows + U(counts[block, which])):
+        first = U(counts[block, U(2)]) if which else _ONE
+        for row in range(block * rows + first, block * rows + U(counts[block, which])):
             node = U(names[row])
             for j in range(_NONE, width, U(CHUNK)):
                 prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
             if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
                 continue
+            share = shares[node] if which and shares.shape[0] else np.float32(1.0)
             for j in range(width):
-                table[node, j] += copies[row + shift, j]
+                table[node, j] += share * copies[row + shift, j]
             if floor > -np.inf:
                 for j in range(width):
                     table[node, j] = max(table[node, j], np.float32(floor))
 
 
 @njit
-def _take_notes(room, plan):
+def _take_notes(room, plan, path_starts):
+    longest_path = 0
+    for node in range(path_starts.shape[0] - 1):
+        longest_path = max(longest_path, path_starts[node + 1] - path_starts[node])
     rows = room.names.shape[0] // room.counts.shape[0]
     slots = 1
     while slots < 2 * rows:
@@ -348,6 +407,8 @@ def _take_notes(room, plan):
     return Notes(
         np.empty(slots, np.int32),
         np.empty(rows, np.int32),
+        np.empty(rows + 1, np.int64),
+        np.empty(longest_path * rows, np.int32),
         np.full(rows, _FREE, np.int32),
         np.empty(plan.pool, np.int32),
         np.empty(rows + ABREAST, np.int64),
@@ -362,7 +423,7 @@ def _take_notes(room, plan):
 def train(thread, threads, work, model, plan, room):
     """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
     signals, counts, names, copies = room.signals, room.counts, room.names, room.copies
-    notes = _take_notes(room, plan)
+    notes = _take_notes(room, plan, model.path_starts)
     count = U(work.blocks.shape[0] - 1)
     done = _NONE
     while done < count:
@@ -378,85 +439,8 @@ def train(thread, threads, work, model, plan, room):
             break
         if thread == 0:
             signals[_TICKET] = 0
-        _merge(U(thread), U(threads), model.centers, names, copies, counts, 0, blocks, plan.floor)
-        _merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, blocks, plan.floor)
+        _merge(U(thread), U(threads), model.centers, names, copies, counts, 0, model.shares, blocks, plan.floor)
+        _merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, model.shares, blocks, plan.floor)
         _wait_for_all(signals, threads)
         done += blocks
     return done
-
-
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def train_plainly(work, model, plan, room):
-    """One pair after the other, in the tables themselves; each context meets negatives of its own. No threads."""
-    centers, contexts, slopes, nodes, offsets = model.centers, model.contexts, model.slopes, work.nodes, work.offsets
-    width = U(centers.shape[1])
-    gain = np.empty(width, np.float32)
-    low, scale, floor = np.float32(plan.low), np.float32(plan.scale), np.float32(plan.floor)
-    for number in range(U(work.blocks.shape[0] - 1)):
-        state = stream(work.key, work.first_block + number)
-        for walk in range(U(work.blocks[number]), U(work.blocks[number + _ONE])):
-            begin, end = U(offsets[walk]), U(offsets[walk + _ONE])
-            for p in range(begin, end):
-                center = U(nodes[p])
-                rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(p) + work.first_center))
-                first = p - U(plan.window) if p > begin + U(plan.window) else begin
-                for c in range(first, min(end, p + U(plan.window) + _ONE)):
-                    if c == p:
-                        continue
-                    gain[:] = 0.0
-                    context = U(nodes[c])
-                    for i in range(U(plan.negatives) + _ONE):
-                        row = context
-                        if i:
-                            state += GOLDEN
-                            row = pick(model.keep, model.other, mix(state))
-                            if row == context:
-                                continue
-                        s = np.float32(0.0)
-                        for j in range(width):
-                            s += centers[center, j] * contexts[row, j]
-                        if not abs(s) < np.inf:
-                            room.signals[BROKEN] += 1
-                            return
-                        g = rate * _slope(slopes, U(i == _NONE), (s - low) * scale)
-                        for j in range(width):
-                            gain[j] += g * contexts[row, j]
-                            contexts[row, j] = max(floor, contexts[row, j] + g * centers[center, j])
-                    for j in range(width):
-                        centers[center, j] = max(floor, centers[center, j] + gain[j])
-
-
-@njit(cache=True, nogil=True)
-def spread(key, table, dim, low, high):
-    """Fill the first `dim` entries of each row with uniform random numbers, from a stream for each row."""
-    for row in range(U(table.shape[0])):
-        state = stream(key, row)
-        for j in range(U(dim)):
-            state += GOLDEN
-            table[row, j] = low + (high - low) * unit(mix(state))
-
-
-@njit(cache=True, nogil=True)
-def draw(key, keep, other, drawn):
-    """Fill an array with numbers drawn by an alias table."""
-    state = stream(key, _NONE)
-    for i in range(U(drawn.shape[0])):
-        state += GOLDEN
-        drawn[i] = pick(keep, other, mix(state))
-
-
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def mean_log_likelihood(centers, contexts, sample, log_probs, low, scale):
-    """Mean over rows (center, context, negatives...) of the log-likelihood of seeing the context and no negative."""
-    width = U(centers.shape[1])
-    total = 0.0
-    for i in range(U(sample.shape[0])):
-        center = U(sample[i, _NONE])
-        for k in range(_ONE, U(sample.shape[1])):
-            if k > _ONE and sample[i, k] == sample[i, _ONE]:
-                continue
-            s = np.float32(0.0)
-            for j in range(width):
-                s += centers[center, j] * contexts[U(sample[i, k]), j]
-            total += _slope(log_probs, U(k == _ONE), np.float32((s - low) * scale))
-    return total / sample.shape[0]

@@ -1,0 +1,1 @@
+"""The methods that EFGE is compared with, as estimators with the same contract."""

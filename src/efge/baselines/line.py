@@ -1,0 +1,225 @@
+"""LINE: vectors of nodes that are joined, and of nodes that have the same neighbors, from edges drawn at random."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from copy import copy
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.embedding import Embedding
+from efge.errors import check_counts
+from efge.estimator import NodeEmbedder
+from efge.families import Bernoulli
+from efge.graph import Graph
+from efge.inputs import as_graph
+from efge.kernels import plain
+from efge.kernels.walks import alias_tables, choose
+from efge.threads import available_threads
+from efge.training import Progress, Settings, Trained, train
+from efge.walks import Round, chosen_seed, stream_key
+
+ORDERS = ("first", "second", "both")
+# Edges that are drawn at a time.
+_A_ROUND = 1 << 18
+# Edges are drawn so often, and at least so often for each node, however few edges a graph has.
+_PER_EDGE, _LEAST_PER_NODE = 100, 1000
+
+
+class LINE(NodeEmbedder):
+    """LINE (Tang et al., 2015): first- and second-order proximity, by edges drawn in proportion to their weights.
+
+    First order: nodes that are joined have similar vectors. Second order: nodes with the same neighbors have. By
+    default, one half of the entries is for each, and both halves have length 1. Use it as the baseline that looks no
+    further than neighbors of neighbors; it heeds weights and directions, and its cost grows with the edges. The same
+    graph, parameters and seed give the same bytes, at any number of threads.
+
+    Parameters
+    ----------
+    dim : int
+        Entries of a vector; even if the order is "both".
+    order : "both", "first" or "second"
+        Of a directed graph's edges, first order ignores the direction.
+    samples : int, optional
+        Edges to draw for each order. By default, 100 for each edge and direction, and 1,000 for each node at least.
+    negatives : int
+        Nodes drawn at random to stand against each edge's end.
+    learning_rate, min_learning_rate : float
+        The learning rate falls from the one to the other, linearly with the edges drawn.
+    threads : int, optional
+        By default, all cores. The result does not depend on it.
+    seed : int, optional
+        Without one, a random one is chosen, and kept as `seed_`.
+
+    Attributes
+    ----------
+    embedding_ : Embedding
+        The nodes' vectors, first order in front.
+    history_ : dict
+        For each order, "pairs" trained and the mean "log_likelihood" of some edges and negatives held apart.
+    seed_ : int
+
+    Examples
+    --------
+    >>> from efge import LINE
+    >>> graph = [("ann", "bob"), ("bob", "cid"), ("cid", "ann"), ("cid", "dan")]
+    >>> LINE(dim=8, seed=0).fit(graph).embedding_
+    Embedding(4 nodes, 8 dimensions)
+    """
+
+    def __init__(
+        self,
+        dim: int = 128,
+        *,
+        order: str = "both",
+        samples: int | None = None,
+        negatives: int = 5,
+        learning_rate: float = 0.025,
+        min_learning_rate: float = 0.0001,
+        threads: int | None = None,
+        seed: int | None = None,
+    ) -> None:
+        self.dim = dim
+        self.order = order
+        self.samples = samples
+        self.negatives = negatives
+        self.learning_rate = learning_rate
+        self.min_learning_rate = min_learning_rate
+        self.threads = threads
+        self.seed = seed
+
+    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> LINE:  # noqa: N803
+        """Learn the vectors of a graph's nodes.
+
+        Parameters
+        ----------
+        X : Graph, or anything :func:`efge.as_graph` takes
+        y : ignored
+        progress : callable, optional
+            Called with a :class:`efge.Progress` when training begins, then some times a second; pairs are edges drawn.
+
+        Examples
+        --------
+        >>> LINE(dim=4, order="first", seed=0).fit([("a", "b"), ("b", "c")]).embedding_.names.tolist()
+        ['a', 'b', 'c']
+        """
+        orders = self._orders()
+        graph = as_graph(X)
+        drawn = DrawnEdges(graph, self.samples, self.threads, self.seed)
+        self.seed_, self.history_ = drawn.seed, {}
+        # Without edges there is nothing to learn.
+        halves = [] if len(graph.indices) else [np.zeros((graph.n_nodes, self.dim), np.float32)]
+        orders = orders if len(graph.indices) else ()
+        for number, order in enumerate(orders):
+            trained = self._train(drawn.of_order(order), order, _after(progress, number, len(orders)))
+            self.history_[order] = trained.history
+            halves.append(_scaled(trained.centers) if len(orders) > 1 else trained.centers)
+        self.embedding_ = Embedding._owning(np.hstack(halves), graph.names)
+        return self
+
+    def _orders(self) -> tuple[str, ...]:
+        check_counts(dim=self.dim, samples=self.samples, negatives=self.negatives)
+        if self.order not in ORDERS:
+            raise ValueError(f"no order {self.order!r}; known: {', '.join(ORDERS)}")
+        if self.order == "both" and self.dim % 2:
+            raise ValueError(f"dim is even where each order has one half of it; got {self.dim}")
+        return ("first", "second") if self.order == "both" else (self.order,)
+
+    def _train(self, edges: DrawnEdges, order: str, progress: Callable[[Progress], None] | None) -> Trained:
+        settings = Settings(
+            dim=self.dim // 2 if self.order == "both" else self.dim,
+            window=1,
+            negatives=self.negatives,
+            epochs=1,
+            learning_rate=self.learning_rate,
+            min_learning_rate=self.min_learning_rate,
+            noise_power=0.75,
+            forward=True,
+            one_table=order == "first",
+        )
+        return train(edges, Bernoulli(), settings, progress)
+
+
+class DrawnEdges:
+    """Edges drawn in proportion to their weights, as walks of two nodes, made when they are asked for.
+
+    Examples
+    --------
+    >>> edges = DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0)
+    >>> sorted({tuple(walk.tolist()) for some in edges.rounds() for walk in some})
+    [(0, 1), (1, 0)]
+    """
+
+    held_apart_every = None
+
+    def __init__(self, graph: Graph, samples: int | None, threads: int | None, seed: int | None) -> None:
+        check_counts(threads=threads)
+        self.graph = graph
+        self.seed = chosen_seed(seed)
+        self.threads = available_threads() if threads is None else int(threads)
+        edges = len(graph.indices)
+        self.samples = samples or max(_PER_EDGE * edges, _LEAST_PER_NODE * graph.n_nodes if edges else 0)
+        self._sources = np.repeat(np.arange(graph.n_nodes, dtype=graph.indices.dtype), np.diff(graph.indptr))
+        self._alias = None if graph.weights is None else _alias_table(graph.weights)
+        self._purpose, self._both_ways = "edges", False
+
+    def of_order(self, order: str) -> DrawnEdges:
+        """The same with other random numbers; of first order, a directed edge is seen from both sides in turn."""
+        other = copy(self)
+        other._purpose, other._both_ways = f"edges of {order} order", order == "first" and self.graph.directed
+        return other
+
+    def rounds(self, epoch: int = 0) -> Iterator[Round]:
+        """The edges, some at a time.
+
+        Examples
+        --------
+        >>> [len(some) for some in DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0).rounds()]
+        [4]
+        """
+        for number, first in enumerate(range(0, self.samples if len(self._sources) else 0, _A_ROUND)):
+            key = stream_key(self.seed, epoch, f"{self._purpose}, {number}")
+            yield self._draw(key, min(_A_ROUND, self.samples - first))
+
+    def held_apart(self, count: int) -> Round:
+        """Edges to judge training by, from random numbers that it does not use.
+
+        Examples
+        --------
+        >>> len(DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0).held_apart(9))
+        9
+        """
+        return self._draw(stream_key(self.seed, 0, f"{self._purpose} held apart"), count if len(self._sources) else 0)
+
+    def _draw(self, key: np.uint64, count: int) -> Round:
+        edges = np.empty(count, np.int64)
+        if self._alias is None:
+            choose(key, len(self._sources), edges)
+        else:
+            plain.draw(key, *self._alias, edges)
+        nodes = np.empty((count, 2), self.graph.indices.dtype)
+        nodes[:, 0], nodes[:, 1] = self._sources[edges], self.graph.indices[edges]
+        if self._both_ways:
+            nodes[::2] = nodes[::2, ::-1]
+        return Round(nodes.reshape(-1), np.arange(0, 2 * count + 1, 2, dtype=np.int64))
+
+
+def _alias_table(weights: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+    keep, other = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
+    alias_tables(np.array([0, len(weights)], np.uint64), weights.astype(np.float64), keep, other)
+    return keep, other
+
+
+def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Each vector at length 1, so that neither order outweighs the other."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.divide(vectors, np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
+
+
+def _after(progress: Callable[[Progress], None] | None, done: int, total: int) -> Callable[[Progress], None] | None:
+    """Progress of one of several trainings of the same length, as that of all of them."""
+    if progress is None:
+        return None
+    return lambda now: progress(Progress(now.pairs + done * now.total, now.total * total, now.log_likelihood))
