@@ -2,18 +2,19 @@
 # make test    the tests
 # make lint    formatting, lint and types
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
-# make scores  classification and link prediction by the fast and the reference trainer, beside the paper (slow)
+# make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
 #
 # Each target makes the virtual environment it needs; a second call starts at once.
 
 PYTHON ?= python3
 VENV := .venv
 BENCH_VENV := .venv-bench
+BASELINES_VENV := .venv-baselines
 
 # An environment whose interpreter is gone is of no use to anybody.
 broken = $(shell test -e $(1) && ! $(1)/bin/python -c "" 2>/dev/null && echo $(1))
-ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV)),)
-$(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)))
+ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV))$(call broken,$(BASELINES_VENV)),)
+$(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)) $(call broken,$(BASELINES_VENV)))
 endif
 
 .PHONY: demo test lint bench scores clean
@@ -29,14 +30,17 @@ lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
 
-bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp
+bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/reading.py
 	$(VENV)/bin/python benchmarks/walks.py --peers $(BENCH_VENV)/bin/python
 	$(VENV)/bin/python benchmarks/training.py
+	$(VENV)/bin/python benchmarks/baselines.py --peers $(BASELINES_VENV)/bin/python
 
 scores: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora
 	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth
+	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf
+	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf --tasks links --networks grqc facebook
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "efge needs Python 3.10 or newer; try make PYTHON=python3.12")'
@@ -56,6 +60,11 @@ $(BENCH_VENV)/peers.stamp: benchmarks/peers.txt
 	$(BENCH_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --requirement benchmarks/peers.txt
 	touch $@
 
+$(BASELINES_VENV)/peers.stamp: benchmarks/baseline_peers.txt
+	$(PYTHON) -m venv $(BASELINES_VENV)
+	$(BASELINES_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --requirement $<
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(BASELINES_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

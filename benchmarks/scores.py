@@ -1,4 +1,4 @@
-"""Scores of the fast and the reference trainer, side by side and beside the published ones.
+"""Scores of the fast and the reference trainer and of the baselines, beside the published ones.
 
 Node classification: Micro-F1 of one-vs-rest logistic regression, five random splits for each training seed. Link
 prediction: AUC of logistic regression on Hadamard products, with half of the edges (or as many as leave the rest
@@ -22,6 +22,7 @@ import numpy.typing as npt
 import efge
 
 FAMILIES = {"bernoulli": "EFGE-Bern", "poisson": "EFGE-Pois", "normal": "EFGE-Norm"}
+BASELINES = {"deepwalk": "DeepWalk", "node2vec": "Node2Vec", "line": "LINE", "hope": "HOPE", "netmf": "NetMF"}
 RATIOS = (2, 10, 50, 90)
 SPLITS = 5
 WHAT = {"nodes": f"Micro-F1 at {', '.join(map(str, RATIOS))} %", "links": "AUC"}
@@ -92,10 +93,17 @@ def auc(embedding: efge.Embedding, train: Array, test: Array) -> float:
     return float(roc_auc_score(np.arange(len(test)) < half_test, classifier.decision_function(features)))
 
 
-def measure(folder: Path, task: str, family: str, trainer: str, seed: int) -> tuple[list[float], float]:
+def make(name: str, trainer: str, seed: int) -> Any:
+    if name in FAMILIES:
+        return efge.EFGE(name, trainer=trainer, seed=seed, threads=1)
+    model = getattr(efge, BASELINES[name])(seed=seed)
+    return model.set_params(threads=1) if "threads" in model.get_params() else model
+
+
+def measure(folder: Path, task: str, name: str, trainer: str, seed: int) -> tuple[list[float], float]:
     warnings.filterwarnings("ignore")
     graph, labels = read(folder)
-    model = efge.EFGE(family, trainer=trainer, seed=seed, threads=1)
+    model = make(name, trainer, seed)
     if task == "links":
         rest, train, test = split_edges(graph)
         start = time.perf_counter()
@@ -108,14 +116,14 @@ def measure(folder: Path, task: str, family: str, trainer: str, seed: int) -> tu
     return [micro_f1(vectors, labels, ratio, seed) for ratio in RATIOS], seconds
 
 
-def published(folder: Path, network: str, task: str, family: str) -> str:
+def published(folder: Path, network: str, task: str, method: str) -> str:
     """The paper's scores, where its tables are at hand."""
     name = "node_classification.csv" if task == "nodes" else "link_prediction.csv"
     if not (folder / name).exists():
         return "-"
     with (folder / name).open() as file:
         rows = [row for row in csv.DictReader(file) if row["dataset"].lower() == network]
-    rows = [row for row in rows if row["method"].lower() == FAMILIES[family].lower()]
+    rows = [row for row in rows if row["method"].lower() == (FAMILIES | BASELINES)[method].lower()]
     if task == "links":
         return " ".join(f"{float(row['auc']):.3f}" for row in rows)
     by_ratio = {float(row["train_percent"]): row for row in rows if row["f1"] == "micro"}
@@ -129,27 +137,27 @@ def main() -> None:
     parser.add_argument("--published", type=Path, default=home / "paper")
     parser.add_argument("--networks", nargs="+", default=["citeseer", "cora"])
     parser.add_argument("--tasks", nargs="+", default=["nodes"], choices=["nodes", "links"])
-    parser.add_argument("--families", nargs="+", default=list(FAMILIES))
+    parser.add_argument("--models", nargs="+", default=list(FAMILIES), choices=[*FAMILIES, *BASELINES])
     parser.add_argument("--trainers", nargs="+", default=["fast", "reference"])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
-    print("| network | task | family | trainer | mean | deviation over seeds | published | seconds |")
+    print("| network | task | model | trainer | mean | deviation over seeds | published | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     with ProcessPoolExecutor(options.processes) as pool:
         for network in options.networks:
             for task in options.tasks:
-                for family in options.families:
-                    for trainer in options.trainers:
-                        case = options.data / network, task, family, trainer
+                for name in options.models:
+                    for trainer in options.trainers if name in FAMILIES else ["fast"]:
+                        case = options.data / network, task, name, trainer
                         jobs = [pool.submit(measure, *case, seed) for seed in range(options.seeds)]
                         scores = np.array([job.result()[0] for job in jobs])
                         seconds = np.median([job.result()[1] for job in jobs])
                         mean, deviation = (
                             " ".join(f"{x:.4f}" for x in row) for row in (scores.mean(0), scores.std(0, ddof=1))
                         )
-                        known = published(options.published, network, task, family)
-                        row = [network, WHAT[task], family, trainer, mean, deviation, known, f"{seconds:.1f}"]
+                        known = published(options.published, network, task, name)
+                        row = [network, WHAT[task], name, trainer, mean, deviation, known, f"{seconds:.1f}"]
                         print(f"| {' | '.join(row)} |", flush=True)
 
 

@@ -18,12 +18,15 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from efge.baselines.deepwalk import DeepWalk
+    from efge.baselines.hope import HOPE
     from efge.baselines.line import LINE
+    from efge.baselines.netmf import NetMF
     from efge.baselines.node2vec import Node2Vec
     from efge.embedding import Embedding
     from efge.errors import EmbeddingError, GraphError, TrainingError
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
+    from efge.heuristics import link_scores
     from efge.inputs import as_graph
     from efge.model import EFGE
     from efge.readers import read_graph
@@ -44,8 +47,10 @@ _HOMES = {
     "Geometric": "families",
     "Graph": "graph",
     "GraphError": "errors",
+    "HOPE": "baselines.hope",
     "LINE": "baselines.line",
     "NegativeBinomial": "families",
+    "NetMF": "baselines.netmf",
     "Node2Vec": "baselines.node2vec",
     "Node2VecWalk": "walks",
     "Normal": "families",
@@ -56,11 +61,13 @@ _HOMES = {
     "Walks": "walks",
     "WeightedWalk": "walks",
     "as_graph": "inputs",
+    "link_scores": "heuristics",
     "read_graph": "readers",
 }
 
 __all__ = [
     "EFGE",
+    "HOPE",
     "LINE",
     "Bernoulli",
     "BernoulliPoisson",
@@ -73,6 +80,7 @@ __all__ = [
     "Graph",
     "GraphError",
     "NegativeBinomial",
+    "NetMF",
     "Node2Vec",
     "Node2VecWalk",
     "Normal",
@@ -84,6 +92,7 @@ __all__ = [
     "WeightedWalk",
     "__version__",
     "as_graph",
+    "link_scores",
     "read_graph",
 ]
 

@@ -1,0 +1,93 @@
+"""Ends of the spectra of large sparse matrices, the same each time."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+
+# Matrices up to this size are quicker dense than by iteration.
+DENSE = 512
+
+
+def largest_singular_value(matrix: csr_array) -> float:
+    """The largest singular value of a square matrix.
+
+    Examples
+    --------
+    >>> largest_singular_value(csr_array(np.array([[0.0, 3.0], [0.0, 0.0]])))
+    3.0
+    """
+    if not matrix.nnz:
+        return 0.0
+    if len(matrix.indptr) - 1 <= DENSE:
+        return float(np.linalg.norm(matrix.toarray(), 2))
+    transposed = matrix.T.tocsr()
+    square = LinearOperator(matrix.shape, matvec=lambda x: transposed @ (matrix @ x), dtype=np.float64)
+    return float(np.sqrt(leading_eigenpairs(square, 1, "LA", np.random.default_rng(0))[0][0]))
+
+
+def spectral_radius(matrix: csr_array, directed: bool) -> float:
+    """The size of the largest eigenvalue of a matrix without negative entries, symmetric unless `directed`.
+
+    Examples
+    --------
+    >>> spectral_radius(csr_array(np.array([[0.0, 3.0], [0.0, 0.0]])), directed=True)
+    0.0
+    """
+    if not directed:
+        return largest_singular_value(matrix)
+    # Only edges within strong components are on cycles. Without the others, what iteration has to find is the largest
+    # root of irreducible matrices, which is real; a matrix without cycles would leave it nothing to find.
+    _, part = connected_components(matrix, directed=True, connection="strong")
+    entries = matrix.tocoo()
+    inside = part[entries.row] == part[entries.col]
+    nodes, ends = np.unique(np.stack([entries.row[inside], entries.col[inside]]), return_inverse=True)
+    cyclic = csr_array((entries.data[inside], ends.reshape(2, -1)), shape=(len(nodes), len(nodes)))
+    if len(nodes) <= DENSE:
+        return float(np.linalg.eigvals(cyclic.toarray()).real.max(initial=0.0))
+    start = np.random.default_rng(0).random(len(nodes)) + 0.5
+    return float(eigs(cyclic, 1, which="LR", v0=start, return_eigenvectors=False)[0].real)
+
+
+def leading_eigenpairs(
+    matrix: Any, k: int, which: str, random: np.random.Generator
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Eigenvalues at one end of a symmetric matrix's spectrum ("LA", "SA") or of largest size ("LM"), and vectors.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import diags_array
+    >>> leading_eigenpairs(diags_array(np.arange(9.0)), 2, "LA", np.random.default_rng(0))[0].round(6)
+    array([7., 8.])
+    """
+    options: dict[str, Any] = {"v0": random.random(matrix.shape[0]) + 0.5}
+    # A new start after a breakdown is random as well, which newer versions let us seed.
+    if "rng" in inspect.signature(eigsh).parameters:
+        options["rng"] = random
+    values, vectors = eigsh(matrix, k, which=which, **options)
+    order = np.argsort(values, kind="stable")
+    return values[order], vectors[:, order]
+
+
+def column_signs(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
+    """Signs that make the first of the largest entries of each column positive, since a vector's sign is arbitrary.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> column_signs(np.array([[-0.6, 0.0], [0.5, 1.0]]))
+    array([-1.,  1.])
+    """
+    if not vectors.size:
+        return np.ones(vectors.shape[1])
+    sizes = np.abs(vectors)
+    # Entries that differ by rounding alone are equally large.
+    first = np.argmax(sizes >= (1 - 1e-5) * sizes.max(axis=0), axis=0)
+    return np.where(vectors[first, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
