@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from efge.baselines.bigclam import BigClam
     from efge.baselines.deepwalk import DeepWalk
     from efge.baselines.hope import HOPE
     from efge.baselines.line import LINE
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from efge.errors import EmbeddingError, GraphError, TrainingError
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
+    from efge.grouping import Communities, communities
     from efge.heuristics import link_scores
     from efge.inputs import as_graph
     from efge.model import EFGE
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "Bernoulli": "families",
     "BernoulliPoisson": "families",
+    "BigClam": "baselines.bigclam",
+    "Communities": "grouping",
     "CorpusWalk": "walks",
     "DeepWalk": "baselines.deepwalk",
     "EFGE": "model",
@@ -61,6 +65,7 @@ _HOMES = {
     "Walks": "walks",
     "WeightedWalk": "walks",
     "as_graph": "inputs",
+    "communities": "grouping",
     "link_scores": "heuristics",
     "read_graph": "readers",
 }
@@ -71,6 +76,8 @@ __all__ = [
     "LINE",
     "Bernoulli",
     "BernoulliPoisson",
+    "BigClam",
+    "Communities",
     "CorpusWalk",
     "DeepWalk",
     "Embedding",
@@ -92,6 +99,7 @@ __all__ = [
     "WeightedWalk",
     "__version__",
     "as_graph",
+    "communities",
     "link_scores",
     "read_graph",
 ]
