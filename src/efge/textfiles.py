@@ -19,7 +19,7 @@ from efge.graph import Weights
 from efge.kernels import text as kernel
 from efge.names import FieldNames, Fields, Names, Numbers, Prepared
 from efge.textlines import WHITESPACE, Block, Line, Lines, TextSource, blocks_of, first_lines, split
-from efge.threads import map_ahead
+from efge.threads import map_ahead, map_together
 
 # Bytes of words that are numbered at a time, few enough to need little memory beside whatever they are for.
 _WORDS = 1 << 19
@@ -120,7 +120,7 @@ class Tokens(NamedTuple):
     describe: Callable[[int], tuple[str, str]]
 
 
-def read_tokens(source: TextSource, known: Names) -> Iterator[Tokens]:
+def read_tokens(source: TextSource, known: Names, threads: int) -> Iterator[Tokens]:
     """Number the words of a text, stretch by stretch; the known names are numbered first, in their order."""
     names = FieldNames.of(known)
 
@@ -128,7 +128,7 @@ def read_tokens(source: TextSource, known: Names) -> Iterator[Tokens]:
         lines = split(block, source.label, source.comments, WHITESPACE)
         return names.prepare(lines.fields), lines
 
-    for prepared, lines in map_ahead(prepare, blocks_of(source, _WORDS)):
+    for prepared, lines in map_together(prepare, blocks_of(source, _WORDS), threads):
         yield Tokens(names.number(prepared), lines.firsts, lines.describe)
 
 

@@ -242,7 +242,7 @@ class Walks:
         [[0, 1, 0], [1, 0, 1]]
         """
         if isinstance(self.strategy, CorpusWalk):
-            yield from _corpus_rounds(self.graph, self.strategy.walks)
+            yield from _corpus_rounds(self.graph, self.strategy.walks, self.threads)
             return
         first, key = 0, stream_key(self.seed, epoch, "walks")
         with ThreadPoolExecutor(self.threads) as pool:
@@ -423,12 +423,14 @@ def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
     return Round(walks.reshape(-1) if whole else walks[np.arange(length) < lengths[:, None]], offsets)
 
 
-def _corpus_rounds(graph: Graph, walks: str | os.PathLike[str] | Sequence[Sequence[Hashable]]) -> Iterator[Round]:
+def _corpus_rounds(
+    graph: Graph, walks: str | os.PathLike[str] | Sequence[Sequence[Hashable]], threads: int
+) -> Iterator[Round]:
     if not isinstance(walks, (str, os.PathLike)):
         yield _listed_round(graph, walks)
         return
     with opened(walks) as stream:
-        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), graph.names):
+        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), graph.names, threads):
             unknown = tokens.numbers >= graph.n_nodes
             if unknown.any():
                 place, word = tokens.describe(int(np.argmax(unknown)))
