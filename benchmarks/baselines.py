@@ -6,7 +6,7 @@ Graphs are power-law ones, and all tools have both cores. A run is a process of 
 on a small graph so that compilation is not counted, and fits. All walks have 10 nodes, 80 for each node; windows are 10
 and vectors have 128 entries. gensim is given efge's walks, and its time is that of counting words and training alone;
 the others make their own. karateclub trains DeepWalk and Node2Vec by CBOW, not the method but much cheaper than
-skip-gram; its NetMF has two powers where efge has ten; its HOPE takes common neighbors where efge takes Katz's index.
+skip-gram; its HOPE takes common neighbors where efge takes Katz's index.
 """
 
 from __future__ import annotations
@@ -61,7 +61,13 @@ def karateclub_fit(method: str, edges: Any) -> Callable[[], object]:
     import karateclub
 
     walked = {"walk_number": 80, "walk_length": 10, "window_size": 10, "workers": 2}
-    options = {"DeepWalk": walked, "Node2Vec": walked, "BigClam": {"dimensions": COMMUNITIES}}.get(method, {})
+    options: dict[str, Any] = {
+        "DeepWalk": walked,
+        "Node2Vec": walked,
+        "NetMF": {"order": 10},
+        "BigClam": {"dimensions": COMMUNITIES},
+    }
+    options = options.get(method, {})
     graph = nx.Graph(edges.tolist())
     ordered = nx.Graph()
     ordered.add_nodes_from(range(graph.number_of_nodes()))
@@ -73,7 +79,7 @@ def nodevectors_fit(method: str, edges: Any) -> Callable[[], object]:
     import nodevectors
 
     graph = nx.Graph(edges.tolist())
-    words = {"window": 10, "negative": 5, "epochs": 1, "sg": 1, "workers": 2, "shrink_windows": False}
+    words = {"window": 10, "negative": 5, "iter": 1, "sg": 1, "workers": 2}
     return lambda: nodevectors.Node2Vec(
         n_components=128, walklen=10, epochs=80, threads=2, verbose=False, w2vparams=words
     ).fit(graph)

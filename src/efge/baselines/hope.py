@@ -25,8 +25,6 @@ Matrix = npt.NDArray[np.float64]
 
 # Singular values this small beside the largest are rounding errors, and so are their vectors.
 _NOTHING = 1e-7
-# Negative eigenvalues to look for at first.
-_FIRST_TRY = 8
 
 
 class HOPE(NodeEmbedder):
@@ -155,26 +153,19 @@ def _undirected(step: csr_array, k: int, random: np.random.Generator) -> tuple[M
     Katz' index has the eigenvectors of the adjacency matrix, and x / (1 - x) for each eigenvalue x of beta A: no system
     needs to be solved. That grows with x on both sides of zero, but less on the negative one.
     """
-    if len(step.indptr) - 1 <= max(DENSE, 2 * k):
-        values, vectors = np.linalg.eigh(step.toarray())
-    else:
-        values, vectors = leading_eigenpairs(step, k, "LA", random)
-        lower, others = _negative(step, k, float(_sizes(values[:1])[0]), random)
-        values, vectors = np.concatenate([lower, values]), np.hstack([others, vectors])
+    n, some = len(step.indptr) - 1, k + k // 2
+    while n > max(DENSE, 2 * some):
+        values, vectors = leading_eigenpairs(step, some, "LM", random)
+        sizes = _sizes(values)
+        order = np.argsort(-sizes, kind="stable")[:k]
+        # No eigenvalue that was not found is farther from zero than those that were.
+        if sizes[order[-1]] >= _sizes(np.abs(values).min()):
+            return vectors[:, order], sizes[order]
+        some *= 2
+    values, vectors = np.linalg.eigh(step.toarray())
     sizes = _sizes(values)
     order = np.argsort(-sizes, kind="stable")[:k]
     return vectors[:, order], sizes[order]
-
-
-def _negative(step: csr_array, k: int, least: float, random: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Eigenpairs from the lower end of the spectrum, at most k, until one is below the least that counts."""
-    # They are the slow ones to find, and often few or none are needed.
-    some = min(_FIRST_TRY, k)
-    while True:
-        values, vectors = leading_eigenpairs(step, some, "SA", random)
-        if some == k or _sizes(values[-1:])[0] < least:
-            return values, vectors
-        some = min(4 * some, k)
 
 
 def _sizes(values: Matrix) -> Matrix:
