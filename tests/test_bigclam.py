@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from itertools import combinations
 
 import networkx as nx
@@ -15,6 +16,14 @@ from efge.baselines import bigclam
 from efge.baselines.bigclam import BigClam
 from efge.grouping import communities, membership_threshold
 from efge.kernels import bigclam as kernel
+from test_model import with_scikit_learn_checks
+
+
+@with_scikit_learn_checks(BigClam(communities=2, seed=0))
+def test_scikit_learn_is_content(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
 
 
 def planted(seed, nodes=120, groups=4, within=0.5, between=0.01, also=0.15):

@@ -12,14 +12,13 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import Normalizer
-from sklearn.utils import estimator_checks
 
 import efge
 from efge.baselines import netmf
 from efge.baselines.hope import HOPE
 from efge.baselines.netmf import NetMF
 from test_heuristics import random_graph
-from test_model import EXCEPTIONS
+from test_model import with_scikit_learn_checks
 
 BOTH = [HOPE, NetMF]
 
@@ -41,9 +40,7 @@ def netmf_matrix(graph, window, negatives):
     return np.log(np.maximum(1, degrees.sum() / (negatives * window) * powers * inverse))
 
 
-@estimator_checks.parametrize_with_checks(
-    [HOPE(dim=4, seed=0), NetMF(dim=4, seed=0)], expected_failed_checks=lambda estimator: EXCEPTIONS
-)
+@with_scikit_learn_checks(HOPE(dim=4, seed=0), NetMF(dim=4, seed=0))
 def test_scikit_learn_is_content(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

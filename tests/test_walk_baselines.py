@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import heapq
 import math
+import warnings
 
 import networkx as nx
 import numpy as np
@@ -17,6 +18,7 @@ from sklearn.multiclass import OneVsRestClassifier
 import efge
 from efge.baselines.line import DrawnEdges
 from efge.tree import huffman
+from test_model import with_scikit_learn_checks
 
 
 def cost_of_the_best_tree(weights):
@@ -66,6 +68,17 @@ MODELS = {
 
 def digest(model):
     return hashlib.sha256(np.ascontiguousarray(model.embedding_.vectors).tobytes()).hexdigest()
+
+
+@with_scikit_learn_checks(
+    efge.DeepWalk(dim=4, walks_per_node=2, seed=0),
+    efge.Node2Vec(dim=4, walks_per_node=2, seed=0),
+    efge.LINE(dim=4, samples=200, seed=0),
+)
+def test_scikit_learn_is_content(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check(estimator)
 
 
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -32,9 +32,9 @@ class LINE(NodeEmbedder):
     """LINE (Tang et al., 2015): first- and second-order proximity, by edges drawn in proportion to their weights.
 
     First order: nodes that are joined have similar vectors. Second order: nodes with the same neighbors have. By
-    default, one half of the entries is for each, and both halves have length 1. Use it as the baseline that looks no
-    further than neighbors of neighbors; it heeds weights and directions, and its cost grows with the edges. The same
-    graph, parameters and seed give the same bytes, at any number of threads.
+    default, one half of the entries is for each. Use it as the baseline that looks no further than neighbors of
+    neighbors; it heeds weights and directions, and its cost grows with the edges. The same graph, parameters and seed
+    give the same bytes, at any number of threads.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class LINE(NodeEmbedder):
         for number, order in enumerate(orders):
             trained = self._train(drawn.of_order(order), order, _after(progress, number, len(orders)))
             self.history_[order] = trained.history
-            halves.append(_scaled(trained.centers) if len(orders) > 1 else trained.centers)
+            halves.append(trained.centers)
         self.embedding_ = Embedding._owning(np.hstack(halves), graph.names)
         return self
 
@@ -210,12 +210,6 @@ def _alias_table(weights: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint32], npt
     keep, other = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
     alias_tables(np.array([0, len(weights)], np.uint64), weights.astype(np.float64), keep, other)
     return keep, other
-
-
-def _scaled(vectors: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Each vector at length 1, so that neither order outweighs the other."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return np.divide(vectors, np.where(lengths > 0, lengths, 1.0), dtype=np.float32)
 
 
 def _after(progress: Callable[[Progress], None] | None, done: int, total: int) -> Callable[[Progress], None] | None:
