@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import pickle
 import warnings
@@ -9,6 +10,7 @@ import warnings
 import networkx as nx
 import numpy as np
 import pytest
+from scipy.sparse.linalg import eigsh
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import Normalizer
@@ -182,6 +184,8 @@ def test_the_same_seed_gives_the_same_bytes(method, directed, size):
 @pytest.mark.parametrize("method", BOTH)
 def test_iteration_that_breaks_down_is_reproduced_too(method):
     """Pairs of nodes: the adjacency matrix has two eigenvalues only, and iteration finds both in two steps."""
+    if method is HOPE and "rng" not in inspect.signature(eigsh).parameters:
+        pytest.xfail("this SciPy starts again by random numbers of its own, which nobody can seed; HOPE says so")
     graph = efge.as_graph([(2 * i, 2 * i + 1) for i in range(600)])
     first = method(dim=8, seed=3).fit(graph)
     assert method(dim=8, seed=3).fit(graph).embedding_ == first.embedding_

@@ -51,6 +51,7 @@ class HOPE(NodeEmbedder):
         the graph is directed.
     seed : int, optional
         Where iteration starts; it may change the last digits. Without one, a random one is chosen, and kept as `seed_`.
+        With a SciPy whose `eigsh` has no `rng`, fits of a graph with very few different eigenvalues may still differ.
 
     Attributes
     ----------
