@@ -40,6 +40,7 @@ ROOMS = [
     "objects",
     "readers",
     "inputs",
+    "seeds",
     "walks",
     "vectortext",
     "vectorfiles",

@@ -17,7 +17,8 @@ from scipy.stats import chi2
 import efge
 import reference
 from efge.kernels import walks as kernel
-from efge.walks import _steps, as_strategy, stream_key
+from efge.seeds import stream_key
+from efge.walks import _steps, as_strategy
 
 
 def small_graph(*, directed=False, weighted=False):

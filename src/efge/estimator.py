@@ -101,10 +101,32 @@ class WalkEmbedder(NodeEmbedder):
     def _strategy(self) -> Strategy | str:
         raise NotImplementedError
 
-    def _fit(self: Self, graph: Any, progress: Callable[[Progress], None] | None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> Self:  # noqa: N803
+        """Learn the vectors of a graph's nodes.
+
+        Parameters
+        ----------
+        X : Graph, or anything :func:`efge.as_graph` takes, or Walks
+            Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
+        y : ignored
+        progress : callable, optional
+            Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
+
+        Returns
+        -------
+        WalkEmbedder
+            The estimator itself.
+
+        Examples
+        --------
+        >>> import efge
+        >>> walks = efge.Walks([("a", "b"), ("b", "c")], efge.CorpusWalk([["a", "b", "c", "b"]] * 50), seed=0)
+        >>> efge.EFGE(dim=4).fit(walks).embedding_.names.tolist()
+        ['a', 'b', 'c']
+        """
         settings = self._settings()
         family = self._family()
-        walks = graph if isinstance(graph, Walks) else self._walks(graph)
+        walks = X if isinstance(X, Walks) else self._walks(X)
         try:
             self._keep(walks, train(walks, family, settings, progress))
         except TrainingError as error:

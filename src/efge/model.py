@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from efge.estimator import WalkEmbedder
 from efge.families import Family, as_family, check
-from efge.training import Progress, Settings
+from efge.training import Settings
 from efge.walks import Node2VecWalk, Strategy
 
 
@@ -114,31 +111,6 @@ class EFGE(WalkEmbedder):
         self.trainer = trainer
         self.threads = threads
         self.seed = seed
-
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> EFGE:  # noqa: N803
-        """Learn the vectors of a graph's nodes.
-
-        Parameters
-        ----------
-        X : Graph, or anything :func:`efge.as_graph` takes, or Walks
-            Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
-        y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
-
-        Returns
-        -------
-        EFGE
-            The estimator itself.
-
-        Examples
-        --------
-        >>> import efge
-        >>> walks = efge.Walks([("a", "b"), ("b", "c")], efge.CorpusWalk([["a", "b", "c", "b"]] * 50), seed=0)
-        >>> EFGE(dim=4).fit(walks).embedding_.names.tolist()
-        ['a', 'b', 'c']
-        """
-        return self._fit(X, progress)
 
     def _family(self) -> Family:
         family = as_family(self.family)

@@ -23,10 +23,12 @@ from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
 from efge.kernels.walks import alias_tables
+from efge.seeds import stream_key
 from efge.tree import NO_TREE, Tree, huffman
-from efge.walks import Round, stream_key
+from efge.walks import Round
 
 Floats = npt.NDArray[np.float32]
+Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
 TRAINERS = ("fast", "reference")
 # Cells of a tabulated slope: so many at first, doubled until it is exact.
@@ -326,11 +328,15 @@ def _aligned(rows: int, dim: int) -> Floats:
     return raw[skip : skip + rows * width].reshape(rows, width)
 
 
-def _noise(visits: npt.NDArray[np.int64], power: float) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
+def _noise(visits: npt.NDArray[np.int64], power: float) -> Alias:
     """The alias table of visits to a power; a node that no walk visits is no negative."""
-    weights = np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
-    keep, other = np.zeros(len(visits), np.uint32), np.zeros(len(visits), np.int32)
-    alias_tables(np.array([0, len(visits)], np.uint64), weights, keep, other)
+    return alias_table(np.where(visits > 0, visits.astype(np.float64) ** power, 0.0))
+
+
+def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
+    """What numbers are drawn by in proportion to weights."""
+    keep, other = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
+    alias_tables(np.array([0, len(weights)], np.uint64), weights, keep, other)
     return keep, other
 
 

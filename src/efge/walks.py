@@ -6,9 +6,7 @@ of threads. Walks are numbered pass after pass; each pass visits all nodes once,
 
 from __future__ import annotations
 
-import hashlib
 import os
-import secrets
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -26,6 +24,7 @@ from efge.inputs import as_graph
 from efge.kernels import text as text_kernel
 from efge.kernels import walks as kernel
 from efge.names import Fields, written_names
+from efge.seeds import chosen_seed, stream_key
 from efge.textfiles import read_tokens
 from efge.textlines import TextSource
 from efge.threads import available_threads
@@ -389,29 +388,6 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
         keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)
         kernel.alias_tables(indptr, weights, keep, other)
     return kernel.Steps(indptr, indices, weights, strength, keep, other)
-
-
-def chosen_seed(seed: int | None) -> int:
-    """The seed, or a random one where there is none.
-
-    Examples
-    --------
-    >>> chosen_seed(7)
-    7
-    """
-    return secrets.randbits(63) if seed is None else int(seed)
-
-
-def stream_key(seed: int, epoch: int, purpose: str) -> np.uint64:
-    """A key of 64 bits for random streams that serve a purpose.
-
-    Examples
-    --------
-    >>> bool(stream_key(0, 0, "walks") == stream_key(0, 1, "walks"))
-    False
-    """
-    digest = hashlib.blake2b(f"{seed} {epoch} {purpose}".encode(), digest_size=8).digest()
-    return np.uint64(int.from_bytes(digest, "little"))
 
 
 def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:

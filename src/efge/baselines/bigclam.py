@@ -19,9 +19,9 @@ from efge.graph import Graph
 from efge.grouping import membership_threshold
 from efge.inputs import as_graph
 from efge.kernels import bigclam as kernel
+from efge.seeds import chosen_seed, stream_key
 from efge.threads import available_threads
 from efge.training import Progress
-from efge.walks import chosen_seed, stream_key
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

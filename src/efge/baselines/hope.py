@@ -17,9 +17,9 @@ from efge.estimator import NodeEmbedder
 from efge.graph import Graph
 from efge.heuristics import katz_beta, katz_terms
 from efge.inputs import as_graph
+from efge.seeds import chosen_seed, stream_key
 from efge.spectra import DENSE, column_signs, leading_eigenpairs
 from efge.training import Progress
-from efge.walks import chosen_seed, stream_key
 
 Matrix = npt.NDArray[np.float64]
 

@@ -7,7 +7,6 @@ from copy import copy
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from efge.embedding import Embedding
 from efge.errors import check_counts
@@ -16,10 +15,11 @@ from efge.families import Bernoulli
 from efge.graph import Graph
 from efge.inputs import as_graph
 from efge.kernels import plain
-from efge.kernels.walks import alias_tables, choose
+from efge.kernels.walks import choose
+from efge.seeds import chosen_seed, stream_key
 from efge.threads import available_threads
-from efge.training import Progress, Settings, Trained, train
-from efge.walks import Round, chosen_seed, stream_key
+from efge.training import Progress, Settings, Trained, alias_table, train
+from efge.walks import Round
 
 ORDERS = ("first", "second", "both")
 # Edges that are drawn at a time.
@@ -162,7 +162,7 @@ class DrawnEdges:
         edges = len(graph.indices)
         self.samples = samples or max(_PER_EDGE * edges, _LEAST_PER_NODE * graph.n_nodes if edges else 0)
         self._sources = np.repeat(np.arange(graph.n_nodes, dtype=graph.indices.dtype), np.diff(graph.indptr))
-        self._alias = None if graph.weights is None else _alias_table(graph.weights)
+        self._alias = None if graph.weights is None else alias_table(graph.weights.astype(np.float64))
         self._purpose, self._both_ways = "edges", False
 
     def of_order(self, order: str) -> DrawnEdges:
@@ -204,12 +204,6 @@ class DrawnEdges:
         if self._both_ways:
             nodes[::2] = nodes[::2, ::-1]
         return Round(nodes.reshape(-1), np.arange(0, 2 * count + 1, 2, dtype=np.int64))
-
-
-def _alias_table(weights: npt.NDArray[Any]) -> tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]:
-    keep, other = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
-    alias_tables(np.array([0, len(weights)], np.uint64), weights.astype(np.float64), keep, other)
-    return keep, other
 
 
 def _after(progress: Callable[[Progress], None] | None, done: int, total: int) -> Callable[[Progress], None] | None:

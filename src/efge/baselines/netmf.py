@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from efge.errors import GraphError, check_counts
 from efge.estimator import NodeEmbedder
 from efge.graph import Graph
 from efge.inputs import as_graph
+from efge.seeds import chosen_seed, stream_key
 from efge.spectra import DENSE, column_signs, leading_eigenpairs
 from efge.training import Progress
-from efge.walks import chosen_seed, stream_key
 
 Floats = npt.NDArray[np.float32]
 
@@ -313,12 +314,10 @@ def _check_memory(n: int, dim: int) -> None:
 
 def _available_memory() -> int | None:
     """Bytes that can be allocated without swapping; None where the system does not tell."""
-    try:
+    # Only Linux has the first, and not every system the second.
+    with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        pass
-    try:
+    with suppress(AttributeError, OSError, ValueError):
         return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return None
+    return None

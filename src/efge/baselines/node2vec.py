@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from efge.estimator import WalkEmbedder
 from efge.families import Bernoulli, Family
-from efge.training import Progress, Settings
+from efge.training import Settings
 from efge.walks import Node2VecWalk, Strategy
 
 
@@ -84,24 +81,6 @@ class Node2Vec(WalkEmbedder):
         self.min_learning_rate = min_learning_rate
         self.threads = threads
         self.seed = seed
-
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> Node2Vec:  # noqa: N803
-        """Learn the vectors of a graph's nodes.
-
-        Parameters
-        ----------
-        X : Graph, or anything :func:`efge.as_graph` takes, or Walks
-            Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
-        y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
-
-        Examples
-        --------
-        >>> Node2Vec(dim=4, q=0.5, seed=0).fit([("a", "b"), ("b", "c")]).embedding_.names.tolist()
-        ['a', 'b', 'c']
-        """
-        return self._fit(X, progress)
 
     def _family(self) -> Family:
         return Bernoulli()

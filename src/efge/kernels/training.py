@@ -242,6 +242,18 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
 
 
 @njit
+def _find_nodes(nodes, begin, end, slots, names, base, where):
+    """Rows for the nodes from `begin` to `end`, after the one for padding; how many rows the block has then."""
+    slots[:] = _FREE
+    count = _ONE
+    for p in range(begin, end):
+        row = _row_of(U(nodes[p]), slots, names, base, count)
+        where[p - begin] = row
+        count += U(row == count)
+    return count
+
+
+@njit
 def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count, turn_starts, turns):
     """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
     slots[:] = _FREE
@@ -329,17 +341,12 @@ def _block(number, place, work, model, plan, room, notes):
     begin = U(offsets[first_walk])
     base = place * U(names.shape[0] // room.counts.shape[0])
     shift = U(names.shape[0])
-    slots[:] = _FREE
-    count = _ONE
-    for p in range(begin, U(offsets[last_walk])):
-        row = _row_of(U(nodes[p]), slots, names, base, count)
-        where[p - begin] = row
-        count += U(row == count)
-    own = count
+    end = U(offsets[last_walk])
+    own = _find_nodes(nodes, begin, end, slots, names, base, where)
+    count = own
     has_tree = model.path_starts.shape[0] > 0
     first_context = own if has_tree else _ONE
     if has_tree:
-        end = U(offsets[last_walk])
         count = _find_paths(
             nodes, begin, end, model.path_starts, model.paths, slots, names, base, count, turn_starts, turns
         )
