@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from efge.baselines.line import LINE
     from efge.baselines.netmf import NetMF
     from efge.baselines.node2vec import Node2Vec
+    from efge.datasets.catalogue import DatasetError
+    from efge.datasets.loading import Dataset, load_dataset
     from efge.embedding import Embedding
-    from efge.errors import EmbeddingError, GraphError, TrainingError
+    from efge.errors import EmbeddingError, EvaluationError, GraphError, TrainingError
+    from efge.evaluation.classification import ClassificationScores, node_classification
+    from efge.evaluation.labels import read_labels
+    from efge.evaluation.links import LinkScores, link_prediction
+    from efge.evaluation.splits import LinkSplit, split_links
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
     from efge.grouping import Communities, communities
@@ -41,18 +47,24 @@ _HOMES = {
     "Bernoulli": "families",
     "BernoulliPoisson": "families",
     "BigClam": "baselines.bigclam",
+    "ClassificationScores": "evaluation.classification",
     "Communities": "grouping",
     "CorpusWalk": "walks",
+    "Dataset": "datasets.loading",
+    "DatasetError": "datasets.catalogue",
     "DeepWalk": "baselines.deepwalk",
     "EFGE": "model",
     "Embedding": "embedding",
     "EmbeddingError": "errors",
+    "EvaluationError": "errors",
     "Family": "families",
     "Geometric": "families",
     "Graph": "graph",
     "GraphError": "errors",
     "HOPE": "baselines.hope",
     "LINE": "baselines.line",
+    "LinkScores": "evaluation.links",
+    "LinkSplit": "evaluation.splits",
     "NegativeBinomial": "families",
     "NetMF": "baselines.netmf",
     "Node2Vec": "baselines.node2vec",
@@ -66,8 +78,13 @@ _HOMES = {
     "WeightedWalk": "walks",
     "as_graph": "inputs",
     "communities": "grouping",
+    "link_prediction": "evaluation.links",
     "link_scores": "heuristics",
+    "load_dataset": "datasets.loading",
+    "node_classification": "evaluation.classification",
     "read_graph": "readers",
+    "read_labels": "evaluation.labels",
+    "split_links": "evaluation.splits",
 }
 
 __all__ = [
@@ -77,15 +94,21 @@ __all__ = [
     "Bernoulli",
     "BernoulliPoisson",
     "BigClam",
+    "ClassificationScores",
     "Communities",
     "CorpusWalk",
+    "Dataset",
+    "DatasetError",
     "DeepWalk",
     "Embedding",
     "EmbeddingError",
+    "EvaluationError",
     "Family",
     "Geometric",
     "Graph",
     "GraphError",
+    "LinkScores",
+    "LinkSplit",
     "NegativeBinomial",
     "NetMF",
     "Node2Vec",
@@ -100,8 +123,13 @@ __all__ = [
     "__version__",
     "as_graph",
     "communities",
+    "link_prediction",
     "link_scores",
+    "load_dataset",
+    "node_classification",
     "read_graph",
+    "read_labels",
+    "split_links",
 ]
 
 

@@ -126,6 +126,47 @@ def walks(
     print(f"efge: wrote {len(corpus):,} walks to {output}, seed {corpus.seed}", file=sys.stderr)
 
 
+Several = Annotated[list[str] | None, typer.Option(help="Only these, by name; several are separated by commas.")]
+
+
+@app.command(epilog="Example: efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links")
+def reproduce(
+    studies: Annotated[
+        list[str] | None,
+        typer.Argument(help="networks, classification, links, dimension, window, sigma, dolphins; all by default."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="A few minutes: small networks, few repeats.")] = False,
+    networks: Several = None,
+    methods: Several = None,
+    repeats: Annotated[
+        int | None, typer.Option(help="Repeats of each score; splits come in tens.", show_default=False)
+    ] = None,
+    processes: Annotated[int | None, typer.Option(help="By default, all cores.", show_default=False)] = None,
+) -> None:
+    """Measure the paper's tables and figures again, with the published numbers beside ours.
+
+    Writes raw scores, tables, figures and a page to open, report.html. What is finished is kept: the same command goes
+    on where an earlier one stopped.
+    """
+    from efge.experiments.plan import STUDIES, Plan
+    from efge.experiments.report import write_report
+    from efge.experiments.running import run
+
+    plan = Plan(tuple(studies or STUDIES), _listed(networks), _listed(methods), repeats, quick)
+    try:
+        with _cost_progress("measuring") as advance:
+            results = run(plan, output, processes=processes, progress=advance)
+    except KeyboardInterrupt:
+        print(f"efge: stopped; finished cells are kept in {output}, and the same command goes on", file=sys.stderr)
+        raise typer.Exit(130) from None
+    print(write_report(results, output))
+
+
+def _listed(options: list[str] | None) -> tuple[str, ...] | None:
+    return None if not options else tuple(name for option in options for name in option.split(",") if name)
+
+
 def _read(graph: str, **options: Any) -> Graph:
     return efge.read_graph(graph, **options)
 
@@ -152,5 +193,32 @@ def _progress(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
         def advance(count: int) -> None:
             speed = bar.tasks[0].speed
             bar.update(task, advance=count, rate=f"{speed:,.0f} {what}/s" if speed else "")
+
+        yield advance
+
+
+@contextmanager
+def _cost_progress(what: str) -> Iterator[Callable[[Any, float, float], None] | None]:
+    """A bar with the cell just finished and the time left, on a terminal; nothing elsewhere."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn(what),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=600) as bar:
+        task = bar.add_task("", total=None)
+
+        def advance(cell: Any, done: float, total: float) -> None:
+            bar.update(
+                task, completed=done, total=total, description=str(cell.path.removesuffix(".csv")) if cell else ""
+            )
 
         yield advance

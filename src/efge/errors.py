@@ -46,6 +46,20 @@ class EmbeddingError(ValueError):
     """
 
 
+class EvaluationError(ValueError):
+    """Labels, vectors or settings that nothing can be evaluated with; the message states the rule.
+
+    Examples
+    --------
+    >>> import efge
+    >>> try:
+    ...     efge.node_classification(efge.Embedding([[1], [2]]), [0, 1], ratios=[50])
+    ... except efge.EvaluationError as error:
+    ...     print(error)
+    a training ratio is between 0 and 1, such as 0.5; got 50.0
+    """
+
+
 def check_counts(**counts: Any) -> None:
     """Refuse what cannot be a number of something.
 

@@ -356,7 +356,7 @@ def _threshold(source: Any, graph: Any) -> float:
 
 def _clusters(embedding: Embedding, number: int | None, normalize: bool, seed: int) -> Rows:
     """The cluster of each node by k-means, the largest cluster first."""
-    from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+    from threadpoolctl import threadpool_limits
 
     check_counts(number=number)
     n = len(embedding)

@@ -1,0 +1,109 @@
+"""Figures of scores and of embeddings, drawn by matplotlib on axes of the caller's or on new ones."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Told apart by people who see colors differently, and in print.
+COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
+
+
+class Curve(NamedTuple):
+    """Means along an axis, with the band between two others around them, or none."""
+
+    xs: Sequence[float]
+    means: Sequence[float]
+    lows: Sequence[float] | None = None
+    highs: Sequence[float] | None = None
+
+
+def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
+    """Axes of a new figure that no window manager knows of: ``axes.figure.savefig(path)`` writes it.
+
+    Examples
+    --------
+    >>> new_axes().figure.get_size_inches().tolist()
+    [6.0, 4.0]
+    """
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ImportError("figures are drawn by matplotlib; install efge[plot]") from None
+    axes: Axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
+    return axes
+
+
+def plot_curves(curves: Mapping[str, Curve], x_label: str, y_label: str, axes: Axes | None = None) -> Axes:
+    """Draw a line for each name, with its band.
+
+    Examples
+    --------
+    >>> axes = plot_curves({"normal": Curve([1, 2], [0.5, 0.6])}, "window", "score")
+    >>> axes.get_xlabel()
+    'window'
+    """
+    axes = new_axes() if axes is None else axes
+    for number, (name, curve) in enumerate(curves.items()):
+        color = COLORS[number % len(COLORS)]
+        axes.plot(curve.xs, curve.means, color=color, label=name, marker="os^Dv<>p"[number % 8], markersize=4)
+        if curve.lows is not None and curve.highs is not None:
+            axes.fill_between(curve.xs, curve.lows, curve.highs, color=color, alpha=0.15, linewidth=0)
+    axes.set(xlabel=x_label, ylabel=y_label)
+    axes.grid(alpha=0.25)
+    if len(curves) > 1:
+        axes.legend(frameon=False, fontsize="small")
+    return axes
+
+
+def plot_bars(
+    means: Mapping[str, float], deviations: Mapping[str, float], label: str, axes: Axes | None = None
+) -> Axes:
+    """Draw a bar for each name, best on top, with its deviation.
+
+    Examples
+    --------
+    >>> axes = plot_bars({"katz": 0.8, "normal": 0.9}, {"katz": 0.01, "normal": 0.02}, "AUC")
+    >>> [text.get_text() for text in axes.get_yticklabels()]
+    ['katz', 'normal']
+    """
+    names = sorted(means, key=lambda name: means[name])
+    axes = new_axes(6, 1 + 0.3 * len(names)) if axes is None else axes
+    widths = [means[name] for name in names]
+    errors = np.nan_to_num([deviations[name] for name in names])
+    axes.barh(range(len(names)), widths, xerr=errors, color=COLORS[0], alpha=0.85, height=0.7)
+    axes.set_yticks(range(len(names)), names)
+    axes.set(xlabel=label)
+    axes.grid(axis="x", alpha=0.25)
+    return axes
+
+
+def plot_map(
+    points: npt.NDArray[Any], groups: Sequence[Hashable] | None = None, title: str = "", axes: Axes | None = None
+) -> Axes:
+    """Draw points in the plane, a color for each group; of more than eight groups, the smallest share the last.
+
+    Examples
+    --------
+    >>> axes = plot_map(np.zeros((3, 2)), ["a", "a", "b"], "three nodes")
+    >>> [text.get_text() for text in axes.get_legend().get_texts()]
+    ['a', 'b']
+    """
+    axes = new_axes(5, 5) if axes is None else axes
+    size = float(np.clip(4000 / max(len(points), 1), 1, 40))
+    groups = [""] * len(points) if groups is None else list(groups)
+    kinds = {name: count for count, name in sorted(((groups.count(g), g) for g in set(groups)), key=lambda k: -k[0])}
+    for number, name in enumerate(kinds):
+        chosen = np.array([group == name for group in groups], bool)
+        color = COLORS[min(number, len(COLORS) - 1)]
+        axes.scatter(points[chosen, 0], points[chosen, 1], s=size, color=color, label=str(name), linewidths=0)
+    axes.set(xticks=[], yticks=[], title=title)
+    if len(kinds) > 1:
+        axes.legend(frameon=False, fontsize="small")
+    return axes

@@ -1,0 +1,239 @@
+"""The paper, measured again: experiments are data, finished cells are kept, verdicts follow from numbers."""
+
+from __future__ import annotations
+
+import csv
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import efge
+from efge.evaluation.results import summarize
+from efge.experiments import running, tables
+from efge.experiments.measuring import Score, measure
+from efge.experiments.plan import STUDIES, Cell, Plan, catalogue, published
+from efge.experiments.report import write_report
+from efge.experiments.tables import Entry
+
+
+@pytest.fixture
+def data(networks, monkeypatch):
+    monkeypatch.setenv("EFGE_DATA", str(networks))
+
+
+def test_the_paper_asks_for_as_many_cells_as_its_tables_have():
+    files = [f"classification_{network}.csv" for network in ("citeseer", "cora", "dblp")]
+    assert [len(published(name)) for name in files] == [8 * 2 * 18] * 3
+    assert len(published("links.csv")) == 8 * 7
+    assert set(catalogue()["studies"]) == set(STUDIES)
+    assert sum(key[0].startswith("EFGE") for name in files for key in published(name)) == 324
+    assert sum(key[0].startswith("EFGE") for key in published("links.csv")) == 21
+
+
+def test_published_numbers_are_the_papers(networks):
+    folder = networks.parent / "paper"
+    if not folder.exists():
+        pytest.skip("the paper's tables are not here")
+    with (folder / "node_classification.csv").open() as file:
+        for row in csv.DictReader(file):
+            ours = published(f"classification_{row['dataset']}.csv")
+            assert ours[row["method"], f"{row['f1']}_f1", row["train_percent"]] == float(row["score"])
+    with (folder / "link_prediction.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert published("links.csv")[row["method"], row["dataset"]] == float(row["auc"])
+    with (folder / "networks.csv").open() as file:
+        for row in csv.DictReader(file):
+            assert published("networks.csv")[row["dataset"], "edges"] == float(row["edges"])
+
+
+def test_a_complete_run_repeats_every_classification_fifty_times():
+    cells = Plan(studies=("classification",)).cells()
+    assert len(cells) == 3 * 8 * 5
+    assert catalogue()["studies"]["classification"]["splits"] * 5 == 50
+
+
+def test_a_quick_run_is_part_of_a_complete_one():
+    assert set(Plan(quick=True).cells()) < set(Plan().cells())
+
+
+@pytest.mark.parametrize(
+    ("choice", "message"),
+    [
+        ({"studies": ("link",)}, "no study 'link'; known: networks, classification, links"),
+        ({"networks": ("kora",)}, "no network 'kora'; known: astroph, citeseer"),
+        ({"methods": ("EFGE",)}, "no method 'EFGE'; known: DeepWalk"),
+        ({"repeats": 0}, "repeats is a whole number from 1 on"),
+        ({"studies": ("dolphins",), "networks": ("cora",)}, "nothing to do"),
+    ],
+)
+def test_choices_that_name_nothing_are_refused(choice, message):
+    with pytest.raises(ValueError, match=message):
+        Plan(**choice).check()
+
+
+def test_walk_based_methods_share_the_walks_of_a_seed(data, monkeypatch):
+    from efge.experiments import measuring
+
+    made = []
+    walks = measuring.Walks
+    monkeypatch.setattr(
+        measuring, "Walks", lambda *args, **options: made.append((args, options)) or walks(*args, **options)
+    )
+    for method in ("DeepWalk", "Node2Vec", "EFGE-Norm"):
+        measure(Cell("dolphins", "dolphins", method, None, 0))
+    assert len(made) == 3
+    assert len({(args[0].fingerprint(), args[1], str(options)) for args, options in made}) == 1
+
+
+def test_statistics_are_those_of_table_1(data):
+    cells = Plan(studies=("networks",)).cells()
+    entries = tables.entries_of({cell: measure(cell) for cell in cells})
+    table = tables.statistics(entries)
+    assert len(table.rows) == 7
+    assert not any("published" in cell for row in table.rows for cell in row)
+
+
+def test_a_cell_measures_the_same_scores_in_another_process(data, tmp_path):
+    plan = Plan(studies=("links",), networks=("grqc",), methods=("HOPE",), repeats=1)
+    results = running.run(plan, tmp_path, processes=2)
+    assert list(results) == plan.cells()
+    assert results[plan.cells()[0]] == measure(plan.cells()[0])
+
+
+def test_finished_cells_are_not_measured_again(data, tmp_path):
+    plan = Plan(studies=("dolphins",), methods=("HOPE", "NetMF"))
+    running.run(plan, tmp_path, processes=1)
+    kept, lost = (tmp_path / "cells" / cell.path for cell in plan.cells())
+    before = kept.stat().st_mtime_ns
+    lost.unlink()
+    seen = []
+    running.run(plan, tmp_path, processes=1, progress=lambda cell, done, total: seen.append(cell))
+    assert seen == [None, plan.cells()[1]]
+    assert kept.stat().st_mtime_ns == before
+
+
+def test_results_of_another_version_are_refused(tmp_path):
+    (tmp_path / "settings.json").write_text('{"efge": "0.0.1"}')
+    with pytest.raises(efge.EvaluationError, match="another version or other settings; name a new folder"):
+        running.run(Plan(studies=("networks",)), tmp_path)
+
+
+def test_what_is_no_scores_is_refused(data, tmp_path):
+    plan = Plan(studies=("networks",), networks=("cora",))
+    running.run(plan, tmp_path, processes=1)
+    (tmp_path / "cells" / plan.cells()[0].path).write_text("something else\n")
+    with pytest.raises(efge.EvaluationError, match="these are no scores; remove the file"):
+        running.run(plan, tmp_path, processes=1)
+
+
+def command(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "efge", "reproduce", *map(str, arguments)], capture_output=True, text=True, **options
+    )
+
+
+def test_the_command_writes_scores_tables_figures_and_a_page(data, tmp_path):
+    done = command(
+        "dolphins",
+        "networks",
+        "links",
+        "--networks",
+        "dolphins,grqc",
+        "--methods",
+        "HOPE",
+        "-o",
+        tmp_path,
+        "--repeats",
+        1,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.strip() == str(tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert "Dolphins in two dimensions" in page
+    assert page.count("<svg") == 2
+    # Nothing is loaded from anywhere.
+    assert not any(mark in page for mark in ("<script", "<link", 'src="', "@import", "url(http"))
+    for name in ("dolphins.png", "dolphins.svg", "links.png", "links.svg"):
+        assert (tmp_path / "figures" / name).stat().st_size > 5000
+    with (tmp_path / "tables.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["measure"] == "auc"]
+    assert [row["published"] for row in rows if row["method"] == "HOPE"] == [
+        str(published("links.csv")["HOPE", "grqc"])
+    ]
+    assert "| HOPE | ours |" in (tmp_path / "report.md").read_text()
+
+
+@pytest.mark.parametrize("arguments", [("links", "--methods", "EFGE"), ("--networks", "kora"), ("--repeats", "0")])
+def test_the_command_refuses_what_it_does_not_know_in_one_line(tmp_path, arguments):
+    done = command(*arguments, "-o", tmp_path)
+    assert done.returncode == 2
+    assert done.stderr.startswith("efge: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_an_interrupted_run_goes_on_where_it_stopped(data, tmp_path):
+    arguments = [sys.executable, "-m", "efge", "reproduce", "dolphins", "-o", str(tmp_path / "a"), "--processes", "1"]
+    process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+    cells = tmp_path / "a" / "cells"
+    deadline = time.monotonic() + 120
+    while not list(cells.rglob("*.csv")) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGINT)
+    message = process.communicate(timeout=60)[1]
+    kept = {path: path.stat().st_mtime_ns for path in cells.rglob("*.csv")}
+    assert 0 < len(kept) < 8
+    assert process.returncode == 130
+    assert message.count("\n") == 1
+    assert "the same command goes on" in message
+    assert command("dolphins", "-o", tmp_path / "a").returncode == 0
+    assert all(path.stat().st_mtime_ns == when for path, when in kept.items())
+    assert command("dolphins", "-o", tmp_path / "b").returncode == 0
+    assert (tmp_path / "a" / "scores.csv").read_bytes() == (tmp_path / "b" / "scores.csv").read_bytes()
+    assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
+
+
+def entry(ours, known, study="links", method="EFGE-Norm", **other):
+    fields = {"network": "cora", "value": "", "measure": "auc", "column": "cora"} | other
+    return Entry(study=study, method=method, ours=summarize(ours), published=known, **fields)
+
+
+@pytest.mark.parametrize(
+    ("ours", "verdict"), [(0.800, "same"), (0.7904, "same"), (0.789, "below"), (0.8104, "same"), (0.811, "better")]
+)
+def test_a_verdict_allows_a_hundredth_and_the_rounding(ours, verdict):
+    assert entry([ours], 0.8).verdict == verdict
+
+
+def test_better_counts_as_reached():
+    assert tables.share_reached([entry([0.9], 0.8), entry([0.8], 0.8), entry([0.7], 0.8), entry([0.7], None)]) == (2, 3)
+
+
+def test_claims_hold_only_beyond_twice_their_error():
+    def window(value, scores):
+        return entry(scores, None, study="window", measure="micro_f1", column="50", value=value, network="citeseer")
+
+    random = np.random.default_rng(0)
+    for gain, verdict in ((0.05, "holds"), (0.0, "not clear"), (-0.05, "does not hold")):
+        found = tables.claims(
+            [window("2", random.normal(0.6, 0.01, 20)), window("10", random.normal(0.6 + gain, 0.01, 20))]
+        )
+        assert [row[2] for row in found.rows] == [verdict]
+
+
+def test_hostile_names_stay_text_in_the_page(tmp_path):
+    cell = Cell("links", "cora", "EFGE-Norm", None, 0)
+    path = write_report({cell: [Score("<script>alert(1)</script>", "", "auc", "cora", 0, 0.8)]}, tmp_path)
+    assert "<script" not in path.read_text()
+
+
+def test_every_setting_of_a_study_is_used():
+    # A key that nobody reads would be a setting that does nothing.
+    sources = "".join(path.read_text() for path in Path(running.__file__).parent.glob("*.py"))
+    for study in catalogue()["studies"].values():
+        for key in study:
+            assert f'"{key}"' in sources
