@@ -1,6 +1,7 @@
-# make demo    embed a small network and print who is near whom
+# make demo    embed a small network: who is near whom, scores, and a page to look at
 # make test    the tests
 # make lint    formatting, lint and types
+# make docs    the documentation as a site, in site/index.html
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
 # make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
 #
@@ -17,7 +18,7 @@ ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV))$(call broken,$(BASELIN
 $(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)) $(call broken,$(BASELINES_VENV)))
 endif
 
-.PHONY: demo test lint bench scores clean
+.PHONY: demo test lint docs bench scores clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -29,6 +30,9 @@ lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/mypy
+
+docs: $(VENV)/docs.stamp
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/reading.py
@@ -54,6 +58,10 @@ $(VENV)/test.stamp: pyproject.toml | $(VENV)/bin/python
 	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	touch $@ $(VENV)/demo.stamp
 
+$(VENV)/docs.stamp: pyproject.toml | $(VENV)/bin/python
+	$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	touch $@
+
 # The peers want older libraries than we do, so that they live in an environment of their own.
 $(BENCH_VENV)/peers.stamp: benchmarks/peers.txt
 	$(PYTHON) -m venv $(BENCH_VENV)
@@ -66,5 +74,5 @@ $(BASELINES_VENV)/peers.stamp: benchmarks/baseline_peers.txt
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(BASELINES_VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(BENCH_VENV) $(BASELINES_VENV) build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

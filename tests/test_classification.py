@@ -125,7 +125,7 @@ def test_what_is_left_out_is_counted():
     # Two nodes are too few for four classes.
     assert scores.absent_classes[0.02] >= 2
     assert scores.absent_classes[0.5] == 0
-    assert "11 nodes have a vector, but no label" in scores.to_markdown()
+    assert "Nodes with a vector, but no label, left out: 11." in scores.to_markdown()
     assert "without a training node" in scores.to_markdown()
     assert node_classification(embedding, given, ratios=[0.5], repeats=1).n_unknown == 2
 

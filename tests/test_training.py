@@ -308,13 +308,12 @@ def test_the_likelihood_is_that_of_the_vectors():
     random = np.random.default_rng(0)
     model.centers[:, :8], model.contexts[:, :8] = random.normal(size=(2, 34, 8)) * 0.5
     look = training._Look(walks, corpus, family, model, plan)
-    history = {"pairs": [], "log_likelihood": []}
-    look(0, history)
+    look(0)
     scores = np.einsum("id,ikd->ik", model.centers[look.sample[:, 0]], model.contexts[look.sample[:, 1:]])
     scores = np.clip(scores.astype(float), *family.bounds)
     counts = look.sample[:, 2:] != look.sample[:, 1:2]
     expected = family.log_prob(1.0, scores[:, 0]) + (family.log_prob(0.0, scores[:, 1:]) * counts).sum(1)
-    assert history["log_likelihood"] == [pytest.approx(expected.mean(), rel=1e-5)]
+    assert look.state.history["log_likelihood"] == [pytest.approx(expected.mean(), rel=1e-5)]
 
 
 def test_pairs_held_apart_are_no_walks_of_the_training():

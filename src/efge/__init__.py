@@ -23,14 +23,16 @@ if TYPE_CHECKING:
     from efge.baselines.line import LINE
     from efge.baselines.netmf import NetMF
     from efge.baselines.node2vec import Node2Vec
+    from efge.checkpoints import Checkpoints
     from efge.datasets.catalogue import DatasetError
     from efge.datasets.loading import Dataset, load_dataset
     from efge.embedding import Embedding
-    from efge.errors import EmbeddingError, EvaluationError, GraphError, TrainingError
+    from efge.errors import CheckpointError, EmbeddingError, EvaluationError, GraphError, TrainingError
     from efge.evaluation.classification import ClassificationScores, node_classification
     from efge.evaluation.labels import read_labels
     from efge.evaluation.links import LinkScores, link_prediction
     from efge.evaluation.splits import LinkSplit, split_links
+    from efge.explore.page import write_page
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
     from efge.grouping import Communities, communities
@@ -47,6 +49,8 @@ _HOMES = {
     "Bernoulli": "families",
     "BernoulliPoisson": "families",
     "BigClam": "baselines.bigclam",
+    "CheckpointError": "errors",
+    "Checkpoints": "checkpoints",
     "ClassificationScores": "evaluation.classification",
     "Communities": "grouping",
     "CorpusWalk": "walks",
@@ -85,6 +89,7 @@ _HOMES = {
     "read_graph": "readers",
     "read_labels": "evaluation.labels",
     "split_links": "evaluation.splits",
+    "write_page": "explore.page",
 }
 
 __all__ = [
@@ -94,6 +99,8 @@ __all__ = [
     "Bernoulli",
     "BernoulliPoisson",
     "BigClam",
+    "CheckpointError",
+    "Checkpoints",
     "ClassificationScores",
     "Communities",
     "CorpusWalk",
@@ -130,6 +137,7 @@ __all__ = [
     "read_graph",
     "read_labels",
     "split_links",
+    "write_page",
 ]
 
 

@@ -46,6 +46,16 @@ class EmbeddingError(ValueError):
     """
 
 
+class CheckpointError(ValueError):
+    """A saved state that is not of this run, or a folder that holds one already; the message says what differs.
+
+    Examples
+    --------
+    >>> str(CheckpointError("runs holds the state of an earlier run"))
+    'runs holds the state of an earlier run'
+    """
+
+
 class EvaluationError(ValueError):
     """Labels, vectors or settings that nothing can be evaluated with; the message states the rule.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from efge.checkpoints import Checkpoints
 from efge.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families import Family
@@ -101,7 +103,14 @@ class WalkEmbedder(NodeEmbedder):
     def _strategy(self) -> Strategy | str:
         raise NotImplementedError
 
-    def fit(self: Self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> Self:  # noqa: N803
+    def fit(
+        self: Self,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        *,
+        progress: Callable[[Progress], None] | None = None,
+        checkpoint: Checkpoints | str | os.PathLike[str] | None = None,
+    ) -> Self:
         """Learn the vectors of a graph's nodes.
 
         Parameters
@@ -111,6 +120,9 @@ class WalkEmbedder(NodeEmbedder):
         y : ignored
         progress : callable, optional
             Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
+        checkpoint : Checkpoints, or path of a folder, optional
+            Where to keep the state now and then, so that training can go on after it was stopped:
+            ``Checkpoints(folder, resume=True)`` goes on, to the same bytes.
 
         Returns
         -------
@@ -126,21 +138,24 @@ class WalkEmbedder(NodeEmbedder):
         """
         settings = self._settings()
         family = self._family()
-        walks = X if isinstance(X, Walks) else self._walks(X)
+        kept = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
+        walks = X if isinstance(X, Walks) else self._walks(X, kept)
         try:
-            self._keep(walks, train(walks, family, settings, progress))
+            self._keep(walks, train(walks, family, settings, progress, kept))
         except TrainingError as error:
             self._keep(walks, error.trained)
             raise
         return self
 
-    def _walks(self, graph: Any) -> Walks:
+    def _walks(self, graph: Any, kept: Checkpoints | None) -> Walks:
+        # A run without a seed goes on with the one that it took.
+        seed = kept.seed() if self.seed is None and kept is not None else self.seed
         return Walks(
             as_graph(graph),
             self._strategy(),
             walks_per_node=self.walks_per_node,
             walk_length=self.walk_length,
-            seed=self.seed,
+            seed=seed,
             threads=self.threads,
         )
 

@@ -388,7 +388,7 @@ def _number(family: Family, method: str, x: float, s: float) -> float:
         except ArithmeticError:
             value = np.nan
     # Training is in 32 bits.
-    if not abs(value) < np.finfo(np.float32).max:
+    if not abs(value) < float(np.finfo(np.float32).max):
         raise ValueError(
             f"{family!r}: at x = {x:g}, s = {s:g} {method} is {value}; it is finite for observations in the domain"
             f" ({family.domain}) and scores within bounds {family.bounds}"

@@ -149,6 +149,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         _make_durable(Path(name))
         Path(name).replace(target)
+        sync_folder(target.parent)
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
@@ -161,6 +162,16 @@ def _make_durable(path: Path) -> None:
     umask = os.umask(0)
     os.umask(umask)
     path.chmod(0o666 & ~umask)
+
+
+def sync_folder(folder: Path) -> None:
+    """Bring a folder's entries to the disk, where folders can be opened at all."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import io
+import os
 from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+
+from efge.files import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,6 +43,27 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
         raise ImportError("figures are drawn by matplotlib; install efge[plot]") from None
     axes: Axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
     return axes
+
+
+def save_figure(axes: Axes, path: str | os.PathLike[str]) -> None:
+    """Write the figure of some axes to a .png, .svg or .pdf file, which appears when it is whole.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "figure.svg")
+    >>> save_figure(new_axes(), path)
+    >>> path.read_text()[:5]
+    '<?xml'
+    """
+    suffix = Path(path).suffix.lower()
+    if suffix not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"{path}: a figure is a .png, .svg or .pdf file")
+    data = io.BytesIO()
+    figure: Any = axes.figure
+    figure.savefig(data, format=suffix[1:], dpi=150)
+    with written_whole(path) as stream:
+        stream.write(data.getvalue())
 
 
 def plot_curves(curves: Mapping[str, Curve], x_label: str, y_label: str, axes: Axes | None = None) -> Axes:

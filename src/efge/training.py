@@ -6,16 +6,20 @@ The kernel therefore never calls a family, and trains all of them, a user's own 
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
 from itertools import pairwise
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from efge import __version__
+from efge.checkpoints import Checkpoints, State
 from efge.errors import GraphError, TrainingError, check_counts
 from efge.families import Family, tabulate
 from efge.graph import Graph
@@ -104,7 +108,12 @@ class Trained:
 
     centers: Floats
     contexts: Floats
-    history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
+    state: State = field(default_factory=State)
+
+    @property
+    def history(self) -> dict[str, list[float]]:
+        """Pairs trained, and the mean log-likelihood of those held apart."""
+        return self.state.history
 
 
 class Source(Protocol):
@@ -124,11 +133,18 @@ class Source(Protocol):
     def held_apart(self, count: int) -> Round:
         """Walks to judge training by."""
 
+    def describe(self) -> dict[str, Any]:
+        """What the walks depend on, besides the graph."""
+
 
 def train(
-    walks: Source, family: Family, settings: Settings, progress: Callable[[Progress], None] | None = None
+    walks: Source,
+    family: Family,
+    settings: Settings,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoints: Checkpoints | None = None,
 ) -> Trained:
-    """Vectors for the nodes of a graph from its walks."""
+    """Vectors for the nodes of a graph from its walks; with checkpoints, from where an earlier training was."""
     settings.check()
     corpus = _Corpus(walks, settings)
     centers, contexts = _tables(walks, family, settings)
@@ -140,21 +156,60 @@ def train(
     room = _room(corpus, plan, tree, settings)
     model = model._replace(shares=_shares(corpus, tree, room))
     look = _Look(walks, corpus, family, model, plan)
-    with ThreadPoolExecutor(walks.threads) as pool:
-        look(0, trained.history)
-        if progress is not None:
-            progress(Progress(0, corpus.pairs, trained.history["log_likelihood"][-1]))
-        for work, pairs in corpus.pieces(_piece_size(corpus, room, centers.shape[1])):
+    keeper = _Keeper(checkpoints, lambda: _identity(corpus, family, settings), trained)
+    look.state = trained.state = keeper.begin()
+    tell = progress or (lambda at: None)
+    with ThreadPoolExecutor(walks.threads) as pool, keeper.watching():
+        if not look.state.pieces:
+            look(0)
+        tell(Progress(0, corpus.pairs, look.last))
+        for number, (work, pairs) in enumerate(corpus.pieces(_piece_size(corpus, room, centers.shape[1])), 1):
+            if number <= keeper.done:
+                continue
+            if settings.patience is not None and look.state.since_best >= settings.patience:
+                break
             _run(pool, walks.threads, work, model, plan, room, settings)
             if room.signals[kernel.BROKEN]:
                 raise _broken(family, settings, trained, work, room)
             if pairs >= look.due or pairs == corpus.pairs:
-                look(pairs, trained.history)
-            if progress is not None:
-                progress(Progress(pairs, corpus.pairs, trained.history["log_likelihood"][-1]))
-            if settings.patience is not None and look.since_best >= settings.patience:
-                break
+                look(pairs)
+            look.state.pieces = number
+            tell(Progress(pairs, corpus.pairs, look.last))
+            keeper.keep()
     return trained
+
+
+class _Keeper:
+    """Checkpoints of a training, or none."""
+
+    def __init__(
+        self, checkpoints: Checkpoints | None, identity: Callable[[], dict[str, Any]], trained: Trained
+    ) -> None:
+        self.checkpoints = checkpoints
+        self.identity = identity
+        self.trained = trained
+        self.done = 0
+
+    def begin(self) -> State:
+        if self.checkpoints is None:
+            return State()
+        state = self.checkpoints.begin(self.identity(), (self.trained.centers, self.trained.contexts))
+        self.done = state.pieces
+        return state
+
+    def keep(self) -> None:
+        if self.checkpoints is not None:
+            self.checkpoints.keep(self.trained.state, (self.trained.centers, self.trained.contexts))
+
+    def watching(self) -> AbstractContextManager[None]:
+        return nullcontext() if self.checkpoints is None else self.checkpoints.watching()
+
+
+def _identity(corpus: _Corpus, family: Family, settings: Settings) -> dict[str, Any]:
+    """All that a result depends on, by name: a state of one is no state of another."""
+    described = {"version": __version__, "graph": corpus.walks.graph.fingerprint(), "family": repr(family)}
+    visits = {"visits": hashlib.sha256(corpus.visits.astype("<i8").tobytes()).hexdigest()}
+    return described | corpus.walks.describe() | asdict(settings) | visits
 
 
 def _run(
@@ -400,8 +455,7 @@ class _Look:
     def __init__(self, walks: Source, corpus: _Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
         self.model = model
         self.interval = corpus.pairs / _LOOKS
-        self.due = 0.0
-        self.since_best, self.best = 0, -np.inf
+        self.state = State()
         self.log_probs = cubics(family, "log_prob")
         self.low = plan.low
         self.scale = (self.log_probs.shape[1] - 1) / (family.bounds[1] - family.bounds[0])
@@ -411,9 +465,18 @@ class _Look:
         plain.draw(stream_key(walks.seed, 0, "negatives held apart"), model.keep, model.other, negatives.reshape(-1))
         self.sample = np.hstack([pairs, negatives])
 
-    def __call__(self, pairs: int, history: dict[str, list[float]]) -> None:
-        # The end of a piece is seldom quite where a look is due.
-        self.due = (round(pairs / self.interval) + 0.5) * self.interval if self.interval else np.inf
+    @property
+    def last(self) -> float:
+        """What the last look saw."""
+        return self.state.history["log_likelihood"][-1]
+
+    @property
+    def due(self) -> float:
+        """After how many pairs to look again; the end of a piece is seldom quite there."""
+        seen = self.state.history["pairs"][-1]
+        return (round(seen / self.interval) + 0.5) * self.interval if self.interval else np.inf
+
+    def __call__(self, pairs: int) -> None:
         value = np.nan
         if len(self.sample):
             tables, has_tree = (self.model.centers, self.model.contexts), len(self.model.path_starts)
@@ -422,11 +485,12 @@ class _Look:
                 if has_tree
                 else plain.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
             )
-        history["pairs"].append(pairs)
-        history["log_likelihood"].append(value)
+        state = self.state
+        state.history["pairs"].append(pairs)
+        state.history["log_likelihood"].append(value)
         if len(self.sample):
-            self.since_best = 0 if value > self.best else self.since_best + 1
-            self.best = max(self.best, value)
+            state.since_best = 0 if value > state.best else state.since_best + 1
+            state.best = max(state.best, value)
 
 
 def _some_pairs(walks: Round, plan: kernel.Plan, random: np.random.Generator) -> npt.NDArray[np.int64]:

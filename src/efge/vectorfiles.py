@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -54,6 +55,17 @@ def write_vectors(path: str | os.PathLike[str], format: str | None, vectors: Vec
             _FORMATS[kind].write(stream, vectors, names)
     except (GraphError, EmbeddingError) as error:
         raise EmbeddingError(f"{label_of(path)}: {error}") from None
+
+
+def check_writable(path: str | os.PathLike[str], format: str | None) -> None:  # noqa: A002
+    """Refuse, before any work is done for it, a file that could not be written."""
+    folder = Path(path).resolve().parent
+    if _format_of(path, format) == "tensorboard" or path == "-":
+        return
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "no permission to write into the folder", str(Path(path).parent))
 
 
 def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVectors:  # noqa: A002

@@ -216,6 +216,19 @@ class Walks:
         settings = f"walks_per_node={self.walks_per_node}, walk_length={self.walk_length}, seed={self.seed}"
         return f"Walks({self.graph}, {self.strategy}, {settings})"
 
+    def describe(self) -> dict[str, Any]:
+        """What the walks depend on besides the graph, by name.
+
+        Examples
+        --------
+        >>> Walks([(0, 1)], walks_per_node=2, seed=7).describe()
+        {'strategy': 'UniformWalk()', 'seed': 7, 'walks_per_node': 2, 'walk_length': 10}
+        """
+        if isinstance(self.strategy, CorpusWalk):
+            return {"strategy": "CorpusWalk", "seed": self.seed}
+        made = {"walks_per_node": int(self.walks_per_node), "walk_length": int(self.walk_length)}
+        return {"strategy": repr(self.strategy), "seed": self.seed} | made
+
     def __len__(self) -> int:
         if isinstance(self.strategy, CorpusWalk):
             return self._corpus_length

@@ -171,6 +171,16 @@ class DrawnEdges:
         other._purpose, other._both_ways = f"edges of {order} order", order == "first" and self.graph.directed
         return other
 
+    def describe(self) -> dict[str, Any]:
+        """What the edges depend on besides the graph, by name.
+
+        Examples
+        --------
+        >>> DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0).describe()
+        {'purpose': 'edges', 'seed': 0, 'samples': 4}
+        """
+        return {"purpose": self._purpose, "seed": self.seed, "samples": int(self.samples)}
+
     def rounds(self, epoch: int = 0) -> Iterator[Round]:
         """The edges, some at a time.
 

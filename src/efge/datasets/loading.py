@@ -14,6 +14,7 @@ from pathlib import Path
 from efge.datasets.catalogue import DATASETS, DatasetError, DatasetInfo
 from efge.datasets.content import EDGES, Content, read_folder, write_folder
 from efge.datasets.publishers import read_published
+from efge.files import sync_folder
 from efge.graph import Graph
 from efge.names import name_array
 
@@ -235,21 +236,11 @@ def _keep(content: Content, written: Path, kept: Path) -> None:
     """Put the plain files into the cache, all at once."""
     written.mkdir()
     write_folder(written, content)
-    _make_durable(written)
+    sync_folder(written)
     try:
         written.rename(kept)
     except OSError:
         # Another process was faster, and its copy is as good as ours.
         if not (kept / EDGES).is_file():
             raise
-    _make_durable(kept.parent)
-
-
-def _make_durable(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where folders can be opened at all."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+    sync_folder(kept.parent)

@@ -195,11 +195,11 @@ def _scores(found: list[list[Measured]], ratios: list[float], targets: Targets, 
     without_vector = sum(name in nodes for name in targets.without_vector)
     unknown = len(targets.without_vector) - without_vector
     notes = [
-        f"{count:,} {what}."
+        f"{what}: {count:,}."
         for count, what in (
-            (targets.without_label, "nodes have a vector, but no label, and were left out"),
-            (without_vector, "labelled nodes have no vector, and were left out"),
-            (unknown, "labels are of names without a vector" if graph is None else "labels are of no node"),
+            (targets.without_label, "Nodes with a vector, but no label, left out"),
+            (without_vector, "Labelled nodes without a vector, left out"),
+            (unknown, "Labels of names without a vector" if graph is None else "Labels of names that are no node"),
         )
         if count
     ]

@@ -131,12 +131,22 @@ class Scores:
         """
         import pandas as pd
 
-        rows = [
-            (*case, measure, *summarize(scores))
+        return pd.DataFrame(self.records(), columns=[*self.keys, "measure", *Summary._fields])
+
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of :meth:`to_pandas` as dictionaries; None where there is no deviation.
+
+        Examples
+        --------
+        >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5])}}).records()[0]["mean"]
+        0.5
+        """
+        names = [*self.keys, "measure", *Summary._fields]
+        return [
+            dict(zip(names, (*case, measure, *(None if x != x else x for x in summarize(scores))), strict=True))
             for case, measured in self.raw.items()
             for measure, scores in measured.items()
         ]
-        return pd.DataFrame(rows, columns=[*self.keys, "measure", *Summary._fields])
 
     def to_markdown(self, digits: int = 4) -> str:
         """A table with a row for each case, and the notes below.

@@ -10,6 +10,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from pathlib import Path
@@ -77,7 +78,7 @@ def _measured(cells: list[Cell], processes: int) -> Iterable[tuple[Cell, list[Sc
         return
     # A child that is forked would share locks with threads of this process.
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_quietly)
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
     waiting, running = iter(cells), dict[Future[list[Score]], Cell]()
     try:
         while True:
@@ -98,9 +99,17 @@ def _measured(cells: list[Cell], processes: int) -> Iterable[tuple[Cell, list[Sc
         pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _end_quietly() -> None:
-    """A terminal's Ctrl-C reaches all processes; the first one has the word."""
+def _end_with_parent() -> None:
+    """Leave the word to the first process when Ctrl-C reaches all, and do not outlive it when it is killed."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    assert parent is not None, "only children begin here"
+
+    def follow() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=follow, daemon=True).start()
 
 
 def _claim(folder: Path) -> None:

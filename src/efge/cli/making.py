@@ -1,0 +1,222 @@
+"""Commands that make something of a graph: info, walks, embed."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import efge
+from efge.cli import runs
+from efge.cli.console import VOICE, duration, explain, progress, say, size
+from efge.cli.options import (
+    MODEL_OPTIONS,
+    READING_OPTIONS,
+    FamilyOptions,
+    GraphArgument,
+    JsonFlag,
+    ModelOption,
+    PlotOption,
+    given,
+    with_options,
+)
+
+if TYPE_CHECKING:
+    from efge.graph import Graph
+
+# Pairs a second that one core trains, in tables that fit its cache and in larger ones; further cores add this much of
+# another. Measured on one machine: what is said of time is about right, no more.
+_FAST, _SLOW, _CACHE, _FURTHER = 6.0e6, 3.5e6, 3.0e7, 0.5
+# What Python and the libraries take by themselves.
+_LIBRARIES = 2.5e8
+
+
+@with_options(READING_OPTIONS)
+def info(
+    graph: GraphArgument,
+    dim: Annotated[int, typer.Option(help="Dimensions to estimate the memory and time of embed for.")] = 128,
+    as_json: JsonFlag = False,
+    **options: Any,
+) -> None:
+    """Print what a graph is, and the memory and time that embedding it will take."""
+    found = runs.read_graph(graph, given(options, READING_OPTIONS))
+    degrees = found.degrees
+    bytes_needed, seconds = _needs(found, dim)
+    facts: dict[str, Any] = {
+        "nodes": found.n_nodes,
+        "edges": found.n_edges,
+        "directed": found.directed,
+        "weighted": found.is_weighted,
+        "self loops": found.n_self_loops,
+        "isolated nodes": found.n_isolated,
+        "components": found.n_components,
+        "largest component": found.largest_component().n_nodes,
+        "smallest degree": int(degrees.min()) if len(degrees) else 0,
+        "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
+        "largest degree": int(degrees.max(initial=0)),
+        "fingerprint": found.fingerprint(),
+    }
+    if as_json:
+        print(json.dumps(facts | {"embed bytes": round(bytes_needed), "embed seconds": round(seconds, 1)}))
+        return
+    for name, value in facts.items():
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
+    print(f"{'embed takes':18} about {size(bytes_needed)} and {duration(seconds)} at {dim} dimensions")
+
+
+def _needs(graph: Graph, dim: int) -> tuple[float, float]:
+    """Bytes and seconds that embedding takes with default settings, about."""
+    model = efge.EFGE()
+    arrays = (graph.indptr, graph.indices, graph.weights)
+    tables = 2 * 4 * graph.n_nodes * dim
+    reach = min(model.window, model.walk_length - 1)
+    around = 2 * reach * model.walk_length - reach * (reach + 1)
+    cores = 1 + _FURTHER * (len(os.sched_getaffinity(0)) - 1 if hasattr(os, "sched_getaffinity") else 0)
+    rate = (_FAST if tables < _CACHE else _SLOW) * cores * 128 / dim
+    held = sum(array.nbytes for array in arrays if array is not None)
+    return _LIBRARIES + tables + held, graph.n_nodes * model.walks_per_node * around / rate
+
+
+@with_options(READING_OPTIONS)
+def walks(
+    graph: GraphArgument,
+    output: Annotated[
+        str, typer.Option("--output", "-o", help="The corpus to write, packed if named .gz; - is standard output.")
+    ],
+    strategy: Annotated[str, typer.Option(help="uniform, weighted or node2vec.")] = "uniform",
+    p: Annotated[float, typer.Option(help="Return parameter of node2vec.")] = 1.0,
+    q: Annotated[float, typer.Option(help="In-out parameter of node2vec.")] = 1.0,
+    walks_per_node: Annotated[int, typer.Option(help="Walks that start at each node.")] = 80,
+    walk_length: Annotated[int, typer.Option(help="Nodes in a walk.")] = 10,
+    seed: Annotated[int | None, typer.Option(help="The same seed gives the same walks.")] = None,
+    threads: Annotated[int | None, typer.Option(help="By default, all cores.", show_default=False)] = None,
+    **options: Any,
+) -> None:
+    """Write random walks to a text file, a walk a line, for other tools or for later."""
+    chosen = efge.Node2VecWalk(p, q) if strategy == "node2vec" else strategy
+    if strategy != "node2vec" and (p, q) != (1.0, 1.0):
+        raise ValueError(f"p and q are node2vec's; got them with the strategy {strategy!r}")
+    corpus = efge.Walks(
+        runs.read_graph(graph, given(options, READING_OPTIONS)),
+        chosen,
+        walks_per_node=walks_per_node,
+        walk_length=walk_length,
+        seed=seed,
+        threads=threads,
+    )
+    with progress("walking", "walks") as advance:
+        done = 0
+
+        def count(more: int) -> None:
+            nonlocal done
+            done += more
+            advance(done, len(corpus), "")
+
+        corpus.save(output, progress=count)
+    say(f"wrote {len(corpus):,} walks to {output}, seed {corpus.seed}")
+
+
+@with_options(READING_OPTIONS, MODEL_OPTIONS)
+def embed(
+    graph: Annotated[
+        str | None, typer.Argument(metavar="GRAPH", help="A file, - for standard input, or a data set.")
+    ] = None,
+    output: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="The vectors to write; the suffix tells the format. - with --to."),
+    ] = None,
+    model: ModelOption = None,
+    family_option: FamilyOptions = None,
+    config: Annotated[
+        Path | None,
+        typer.Option("--config", "-c", help="A .toml file with the same names, or the .json beside an output."),
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="The format to write, if the suffix does not tell.")] = None,
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="A folder to keep the state of training in.", show_default=False)
+    ] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Go on from the state in the folder, if any.")] = False,
+    every: Annotated[str, typer.Option(help="Time between two states, as 30s, 5min or 1h.")] = "60s",
+    plot: PlotOption = None,
+    **options: Any,
+) -> None:
+    """Learn vectors for the nodes of a graph, and write them under the nodes' names.
+
+    A record beside the output, OUT.json, has version, parameters, seed and the graph's fingerprint; given as --config,
+    it repeats the run to the byte.
+    """
+    from efge.vectorfiles import check_writable
+
+    said = {"graph": graph, "output": output, "model": model, "family_options": family_option}
+    wanted = {name: value for name, value in said.items() if value}
+    run = runs.run_of(config, wanted | given(options, READING_OPTIONS) | given(options, MODEL_OPTIONS))
+    estimator = runs.make_model(run.model, run.family_options, run.parameters)
+    check_writable(run.output, to)
+    read = runs.read_graph(run.graph, run.reading)
+    if run.fingerprint not in (None, read.fingerprint()):
+        raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
+    explain(f"{run.graph}: {read!r}")
+    explain(repr(estimator))
+    begin = time.perf_counter()
+    fit(estimator, read, **_kept(estimator, checkpoint, resume, every))
+    seconds = time.perf_counter() - begin
+    estimator.embedding_.save(run.output, to)
+    if run.output != "-":
+        _write_json(Path(f"{run.output}.json"), runs.record(run, estimator, read, seconds))
+    if plot is not None:
+        _plot_history(estimator, plot)
+    say(f"wrote {estimator.embedding_!r} to {run.output} in {duration(seconds)}, seed {estimator.seed_}")
+
+
+def _kept(estimator: Any, folder: Path | None, resume: bool, every: str) -> dict[str, Any]:
+    """What fit is told of checkpoints."""
+    if folder is None:
+        if resume:
+            raise ValueError("resuming needs the folder of the state; give it by --checkpoint")
+        return {}
+    from efge.estimator import WalkEmbedder
+
+    if not isinstance(estimator, WalkEmbedder):
+        raise ValueError(f"{type(estimator).__name__} keeps no state; --checkpoint is for models that learn from walks")
+    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|h)?", every.strip())
+    if amount is None:
+        raise ValueError(f"a time is a number of s, min or h, as 30s; got {every!r}")
+    seconds = float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
+    VOICE.if_stopped = f"the state is kept in {folder}, and --resume goes on"
+    return {"checkpoint": efge.Checkpoints(folder, resume=resume, every=seconds)}
+
+
+def fit(estimator: Any, graph: Graph, **options: Any) -> None:
+    """Fit an estimator, and show how far it is."""
+    with progress("training", "pairs") as advance:
+
+        def tell(at: efge.Progress) -> None:
+            likelihood = "" if at.log_likelihood != at.log_likelihood else f"log-likelihood {at.log_likelihood:.4f}"
+            advance(at.pairs, at.total, likelihood)
+
+        estimator.fit(graph, progress=tell, **options)
+
+
+def _write_json(path: Path, content: Any) -> None:
+    from efge.files import written_whole
+
+    with written_whole(path) as stream:
+        stream.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
+
+
+def _plot_history(estimator: Any, path: Path) -> None:
+    from efge.plots import Curve, plot_curves, save_figure
+
+    history = getattr(estimator, "history_", {})
+    if "log_likelihood" not in history:
+        raise ValueError(f"{type(estimator).__name__} has no training history to draw")
+    steps = next(name for name in history if name != "log_likelihood")
+    curve = Curve(history[steps], history["log_likelihood"])
+    label = "log-likelihood of pairs held apart" if steps == "pairs" else "log-likelihood"
+    save_figure(plot_curves({"": curve}, steps, label), path)

@@ -1,0 +1,179 @@
+"""What a run of `efge embed` is: graph, model and parameters, from options, a file or the record beside an output."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import efge
+from efge.cli.options import MODELS, PARAMETERS, READING_OPTIONS
+
+if TYPE_CHECKING:
+    from efge.graph import Graph
+
+_NAMES = ("graph", "output", "model", "family_options")
+
+
+@dataclass
+class Run:
+    """All that a result depends on; `fingerprint` is that of the graph of the run that is to be repeated."""
+
+    graph: str
+    output: str
+    model: str = "normal"
+    family_options: dict[str, Any] = field(default_factory=dict)
+    reading: dict[str, Any] = field(default_factory=dict)
+    parameters: dict[str, Any] = field(default_factory=dict)
+    fingerprint: str | None = None
+
+    def config(self, seed: int) -> dict[str, Any]:
+        """The run as a configuration, with the seed that was taken."""
+        own = {"graph": self.graph, "output": self.output, "model": self.model}
+        families = {"family_options": self.family_options} if self.family_options else {}
+        return own | families | self.reading | self.parameters | {"seed": seed}
+
+
+def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
+    """The names and values of a configuration, and the graph's fingerprint if it is the record of a run."""
+    try:
+        text = path.read_text("utf-8")
+        found = json.loads(text) if path.suffix == ".json" else _toml(text)
+    except OSError as error:
+        raise ValueError(f"{path}: {error.strerror or error}") from None
+    except ValueError as error:
+        raise ValueError(f"{path}: not a configuration that can be read: {error}") from None
+    if not isinstance(found, dict):
+        raise ValueError(f"{path}: a configuration has names with values; got {type(found).__name__}")
+    config = found.get("config", found)
+    known = [*_NAMES, *READING_OPTIONS, *PARAMETERS]
+    for name in config:
+        if name not in known:
+            raise ValueError(f"{path}: no option {name!r}; known: {', '.join(known)}")
+    return config, found.get("fingerprint")
+
+
+def _toml(text: str) -> dict[str, Any]:
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
+def run_of(config: Path | None, options: Mapping[str, Any]) -> Run:
+    """The run that options ask for; what they do not say, the configuration does."""
+    said, fingerprint = ({}, None) if config is None else read_config(config)
+    merged = {name.replace("-", "_"): value for name, value in said.items()} | dict(options)
+    for name in ("graph", "output"):
+        if not isinstance(merged.get(name), str):
+            what = "a graph to embed" if name == "graph" else "an output, as -o vectors.npz"
+            raise ValueError(f"give {what}")
+    families = merged.get("family_options", {})
+    return Run(
+        merged["graph"],
+        merged["output"],
+        str(merged.get("model", "normal")),
+        family_options(families) if isinstance(families, list) else dict(families),
+        {name: merged[name] for name in READING_OPTIONS if name in merged},
+        {name: merged[name] for name in PARAMETERS if name in merged},
+        fingerprint if "graph" not in options or options["graph"] == said.get("graph") else None,
+    )
+
+
+def family_options(pairs: list[str]) -> dict[str, Any]:
+    """Names and values, given as name=value; values are JSON where they can be, else text."""
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.isidentifier():
+            raise ValueError(f"a family option is name=value, as sigma=2; got {pair!r}")
+        try:
+            found[name] = json.loads(value)
+        except ValueError:
+            found[name] = value
+    return found
+
+
+def make_model(name: str, families: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
+    """The estimator of that name; parameters that are not its own are refused."""
+    if name not in MODELS and ":" not in name:
+        raise ValueError(f"no model {name!r}; known: {', '.join(MODELS)}, or a family of your own as module:Family")
+    estimator, family = MODELS.get(name, ("EFGE", name))
+    settings = {key: _whole(value) for key, value in parameters.items()}
+    for key in settings:
+        if estimator not in PARAMETERS[key].estimators:
+            own = [f"--{other.replace('_', '-')}" for other, p in PARAMETERS.items() if estimator in p.estimators]
+            raise ValueError(f"{name} has no option --{key.replace('_', '-')}; it has {', '.join(own)}")
+    if family is None and families:
+        raise ValueError(f"{name} has no family; got the family options {', '.join(families)}")
+    if family is not None:
+        settings["family"] = _family(family, families)
+    return getattr(efge, estimator)(**settings)
+
+
+def _whole(value: Any) -> Any:
+    """A whole number as an integer: some parameters are one for one estimator and not for another."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _family(name: str, options: Mapping[str, Any]) -> Any:
+    from efge.families import FAMILIES, Family
+
+    kind = _own_family(name) if ":" in name else FAMILIES[name]
+    if not (isinstance(kind, type) and issubclass(kind, Family)):
+        raise ValueError(f"{name}: a family is a class that inherits from efge.Family; got {kind!r}")
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise ValueError(f"{name}: {error}") from None
+
+
+def _own_family(name: str) -> Any:
+    place, _, attribute = name.rpartition(":")
+    if place.endswith(".py"):
+        spec = importlib.util.spec_from_file_location(Path(place).stem, place)
+        if spec is None or spec.loader is None or not Path(place).is_file():
+            raise ValueError(f"{place}: no such file")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    else:
+        # As for python -m, modules beside the user count.
+        sys.path.insert(0, "")
+        try:
+            module = importlib.import_module(place)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"no module {place!r} ({error}); a file is given as file.py:{attribute}") from None
+    if not hasattr(module, attribute):
+        raise ValueError(f"{place} has no {attribute}")
+    return getattr(module, attribute)
+
+
+def read_graph(name: str, reading: Mapping[str, Any]) -> Graph:
+    """The graph of a file, of standard input, or of a data set if there is no file of that name."""
+    from efge.datasets.catalogue import DATASETS
+
+    if name in DATASETS and not Path(name).exists():
+        if reading:
+            raise ValueError(f"the data set {name} is as it is; got {', '.join(reading)}")
+        return efge.load_dataset(name).graph
+    return efge.read_graph(name, **reading)
+
+
+def record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str, Any]:
+    """What is written beside an output: enough to repeat it to the byte."""
+    likelihoods = getattr(model, "history_", {}).get("log_likelihood", [])
+    return {
+        "efge": efge.__version__,
+        "config": run.config(int(model.seed_)),
+        "fingerprint": graph.fingerprint(),
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "seconds": round(seconds, 3),
+        "log_likelihood": likelihoods[-1] if likelihoods else None,
+    }
