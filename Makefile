@@ -24,7 +24,7 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal
 
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .

@@ -455,7 +455,7 @@ def test_an_interruption_while_writing_keeps_nothing(networks, publish, cache, m
     def interrupted(folder):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("efge.datasets.loading._make_durable", interrupted)
+    monkeypatch.setattr("efge.datasets.loading.sync_folder", interrupted)
     with pytest.raises(KeyboardInterrupt):
         load_dataset("dolphins")
     assert held(cache) == []
