@@ -12,8 +12,7 @@ from scipy import stats
 from scipy.special import expit
 
 import efge
-from efge.families import FAMILIES, as_family, check
-from efge.training import cubics
+from efge.families import FAMILIES, as_family, check, cubics
 
 ALL = [efge.Bernoulli(), efge.Poisson(), efge.Normal(), efge.Normal(0.3), efge.NegativeBinomial(), efge.Geometric()]
 ALL += [efge.NegativeBinomial(2.5), efge.BernoulliPoisson()]

@@ -50,6 +50,7 @@ ROOMS = [
     "families",
     "tree",
     "checkpoints",
+    "corpus",
     "training",
     "estimator",
     "spectra",

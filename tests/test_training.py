@@ -15,7 +15,8 @@ from scipy import stats
 import efge
 import reference
 from efge import training
-from efge.families import as_family
+from efge.corpus import Corpus, longest_block
+from efge.families import as_family, cubics
 from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import CHUNK
@@ -31,11 +32,11 @@ def settings(**changes):
 
 def prepared(walks, family, chosen, blocks=None):
     """What training prepares for its kernels; `blocks` of a round if not as many as the graph suggests."""
-    corpus = training._Corpus(walks, chosen)
+    corpus = Corpus(walks, chosen.window, chosen.epochs, chosen.forward)
     centers, contexts = training._tables(walks, family, chosen)
     noise = training._noise(corpus.visits, chosen.noise_power)
     tree = training.huffman(corpus.visits) if chosen.softmax else training.NO_TREE
-    model = kernel.Model(centers, contexts, training.cubics(family, "slope"), *noise, *tree, np.ones(0, np.float32))
+    model = kernel.Model(centers, contexts, cubics(family, "slope"), *noise, *tree, np.ones(0, np.float32))
     plan = training._plan(corpus, family, chosen, model)
     room = training._room(corpus, plan, tree, chosen)
     model = model._replace(shares=training._shares(corpus, tree, room))
@@ -183,7 +184,7 @@ def test_negatives_follow_visits_to_a_power(power):
 
 def test_visits_are_those_of_the_walks():
     walks = efge.Walks(nx.star_graph(20), walks_per_node=5, seed=3)
-    corpus = training._Corpus(walks, settings(epochs=2))
+    corpus = Corpus(walks, settings().window, 2)
     walked = [some.nodes for epoch in range(2) for some in walks.rounds(epoch)]
     assert corpus.visits.tolist() == np.bincount(np.concatenate(walked)).tolist()
     assert corpus.centers == 2 * 21 * 5 * 10
@@ -329,7 +330,7 @@ def test_of_a_corpus_every_hundredth_walk_is_held_apart():
     walks = efge.Walks(nx.cycle_graph(7), efge.CorpusWalk(listed), seed=0)
     apart = [walk.tolist() for walk in walks.held_apart(1000)]
     assert apart == [listed[99], listed[199]]
-    trained = [walk.tolist() for some in training._Corpus(walks, settings())._rounds(0) for walk in some]
+    trained = [walk.tolist() for some in Corpus(walks, settings().window, 1)._rounds(0) for walk in some]
     assert trained == [walk for i, walk in enumerate(listed) if i not in (99, 199)]
 
 
@@ -376,7 +377,7 @@ def test_walks_of_other_lengths_in_each_epoch_have_room_and_the_right_rate():
     assert told[-1].pairs == told[-1].total == model.history_["pairs"][-1]
     walks = efge.Walks(dead_ends(), walk_length=500, walks_per_node=1, seed=1)
     corpus, _, plan, _ = prepared(walks, efge.Normal(), settings(epochs=4))
-    longest = [max(training._longest_block(some) for some in walks.rounds(epoch)) for epoch in range(4)]
+    longest = [max(longest_block(some) for some in walks.rounds(epoch)) for epoch in range(4)]
     assert len(set(longest)) > 1, "every epoch has the same lengths: the test shows nothing"
     assert corpus.longest_block == max(longest)
     assert plan.rate - plan.rate_fall * corpus.centers == pytest.approx(0.0001)

@@ -23,6 +23,8 @@ _EXAMPLES = {
     "non-negative": (0.0, 1.0, 0.25, 3.0),
 }
 _TRIED_SCORES = 257
+# Cells of a tabulated slope: so many at first, doubled until it is exact.
+_CELLS, _MOST_CELLS = 512, 1 << 14
 
 
 class Family:
@@ -399,6 +401,29 @@ def _number(family: Family, method: str, x: float, s: float) -> float:
 def tabulate(family: Family, method: str, x: float, cells: int) -> Values:
     """A family's method for observations x, at equally spaced scores from the lower to the upper bound."""
     return np.array([_number(family, method, x, s) for s in np.linspace(*family.bounds, cells + 1)])
+
+
+def cubics(family: Family, method: str) -> npt.NDArray[np.float32]:
+    """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
+
+    Cells are made narrower until the polynomials are off by a millionth of the largest value at most, or until there
+    are very many, as for a slope that jumps; a last cell has the upper bound.
+    """
+    from scipy.interpolate import CubicSpline
+
+    cells = _CELLS
+    while True:
+        exact = [tabulate(family, method, x, 2 * cells) for x in (0.0, 1.0)]
+        splines = [CubicSpline(np.arange(cells + 1), values[::2]) for values in exact]
+        off = [np.abs(spline(np.arange(2 * cells + 1) / 2) - y).max() for spline, y in zip(splines, exact, strict=True)]
+        if cells == _MOST_CELLS or max(off) <= 1e-6 * max(1.0, np.abs(exact).max()):
+            break
+        cells *= 2
+    table = np.zeros((2, cells + 1, 4), np.float32)
+    for x in range(2):
+        table[x, :cells] = splines[x].c[::-1].T
+        table[x, cells, 0] = exact[x][-1]
+    return table
 
 
 def _sigmoid(eta: Any) -> Any:

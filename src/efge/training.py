@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
-from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from efge import __version__
 from efge.checkpoints import Checkpoints, State
-from efge.errors import GraphError, TrainingError, check_counts
-from efge.families import Family, tabulate
-from efge.graph import Graph
+from efge.corpus import Corpus, Source
+from efge.errors import TrainingError, check_counts
+from efge.families import Family, cubics
 from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
@@ -35,8 +34,6 @@ Floats = npt.NDArray[np.float32]
 Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
 TRAINERS = ("fast", "reference")
-# Cells of a tabulated slope: so many at first, doubled until it is exact.
-_CELLS, _MOST_CELLS = 512, 1 << 14
 # Between two merges of a round, an average node is a center so often, and the most frequent one so often.
 _AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
 # Where a place of a tree is seen more often in a round, its blocks' differences are averaged rather than added.
@@ -45,12 +42,10 @@ _MOST_SEEN = 36.0
 _MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
 # Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
 _MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 512)
-# Positions of walks in a block.
-_BLOCK = 40
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
-# Walks and pairs held apart, and how often they are looked at.
-_HELD_WALKS, _HELD_PAIRS, _LOOKS = 1000, 4096, 20
+# Pairs held apart, and how often they are looked at.
+_HELD_PAIRS, _LOOKS = 4096, 20
 
 
 @dataclass(frozen=True)
@@ -116,27 +111,6 @@ class Trained:
         return self.state.history
 
 
-class Source(Protocol):
-    """Where walks to train on come from, such as :class:`efge.Walks`."""
-
-    graph: Graph
-    seed: int
-    threads: int
-
-    @property
-    def held_apart_every(self) -> int | None:
-        """One walk in so many is held apart; None where others can be made."""
-
-    def rounds(self, epoch: int = 0) -> Iterator[Round]:
-        """The walks, some at a time, each time the same."""
-
-    def held_apart(self, count: int) -> Round:
-        """Walks to judge training by."""
-
-    def describe(self) -> dict[str, Any]:
-        """What the walks depend on, besides the graph."""
-
-
 def train(
     walks: Source,
     family: Family,
@@ -146,7 +120,7 @@ def train(
 ) -> Trained:
     """Vectors for the nodes of a graph from its walks; with checkpoints, from where an earlier training was."""
     settings.check()
-    corpus = _Corpus(walks, settings)
+    corpus = Corpus(walks, settings.window, settings.epochs, settings.forward)
     centers, contexts = _tables(walks, family, settings)
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     tree = huffman(corpus.visits) if settings.softmax else NO_TREE
@@ -205,7 +179,7 @@ class _Keeper:
         return nullcontext() if self.checkpoints is None else self.checkpoints.watching()
 
 
-def _identity(corpus: _Corpus, family: Family, settings: Settings) -> dict[str, Any]:
+def _identity(corpus: Corpus, family: Family, settings: Settings) -> dict[str, Any]:
     """All that a result depends on, by name: a state of one is no state of another."""
     described = {"version": __version__, "graph": corpus.walks.graph.fingerprint(), "family": repr(family)}
     visits = {"visits": hashlib.sha256(corpus.visits.astype("<i8").tobytes()).hexdigest()}
@@ -261,108 +235,6 @@ def _broken(
     )
 
 
-class _Corpus:
-    """The walks to train on: what a first pass counts of them, and their pieces."""
-
-    def __init__(self, walks: Source, settings: Settings) -> None:
-        self.walks = walks
-        self.window = settings.window
-        self.directions = 1 if settings.forward else 2
-        self.epochs = settings.epochs
-        self.visits = np.zeros(walks.graph.n_nodes, np.int64)
-        self.pairs, self.longest_block = 0, 0
-        # With dead ends, walks of another epoch have other lengths; all that is trained on is counted.
-        for epoch in range(self.epochs):
-            for some in self._rounds(epoch):
-                self.visits += np.bincount(some.nodes, minlength=len(self.visits))
-                self.pairs += int(self._pairs(some)[-1])
-                self.longest_block = max(self.longest_block, _longest_block(some))
-        self.centers = int(self.visits.sum())
-        if len(self.visits) and not self.centers:
-            raise GraphError("walks to train on visit nodes; these are empty (standard input can be read only once)")
-
-    def _rounds(self, epoch: int) -> Iterator[Round]:
-        held = self.walks.held_apart_every
-        number = 0
-        for some in self.walks.rounds(epoch):
-            numbers = np.arange(number, number + len(some))
-            number += len(some)
-            kept = some if held is None else _chosen(some, (numbers % held) != held - 1)
-            if len(kept):
-                yield kept
-
-    def _pairs(self, some: Round) -> npt.NDArray[np.int64]:
-        """Pairs of a center and a context before each walk, and in all."""
-        length = np.diff(some.offsets)
-        reach = np.minimum(self.window, np.maximum(length - 1, 0))
-        ahead = reach * length - reach * (reach + 1) // 2
-        return self.directions * np.concatenate([[0], np.cumsum(ahead)]).astype(np.int64)
-
-    def held_apart(self) -> Round:
-        """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
-        return self.walks.held_apart(_HELD_WALKS)
-
-    def pieces(self, centers: int) -> Iterator[tuple[kernel.Work, int]]:
-        """The work, some at a time, and how many pairs are done with it."""
-        first_center, pairs_before = 0, 0
-        for epoch in range(self.epochs):
-            key = stream_key(self.walks.seed, epoch, "negatives")
-            first_block = 0
-            for some in self._rounds(epoch):
-                if _longest_block(some) > self.longest_block:
-                    raise GraphError("the walks are not those that were counted; did their file change meanwhile?")
-                blocks, pairs = _blocks(some), self._pairs(some)
-                cuts = np.flatnonzero(np.diff(some.offsets[blocks[:-1]] // centers, prepend=-1)).tolist()
-                for begin, end in pairwise([*cuts, len(blocks) - 1]):
-                    number = np.uint64(first_block + begin)
-                    piece = blocks[begin : end + 1]
-                    work = kernel.Work(some.nodes, some.offsets, piece, key, number, first_center)
-                    yield work, pairs_before + int(pairs[piece[-1]])
-                first_block += len(blocks) - 1
-                first_center += len(some.nodes)
-                pairs_before += int(pairs[-1])
-
-
-def _chosen(some: Round, wanted: npt.NDArray[np.bool_]) -> Round:
-    lengths = np.diff(some.offsets)
-    offsets = np.concatenate([[0], np.cumsum(lengths[wanted])])
-    return Round(some.nodes[np.repeat(wanted, lengths)], offsets)
-
-
-def _blocks(some: Round) -> npt.NDArray[np.int64]:
-    """The first walks of blocks, and the end: walks that begin in the same stretch of positions are a block."""
-    stretch = some.offsets[:-1] // _BLOCK
-    return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
-
-
-def _longest_block(some: Round) -> int:
-    """Positions in the longest block, for which there must be room."""
-    return int(np.diff(some.offsets[_blocks(some)]).max(initial=0))
-
-
-def cubics(family: Family, method: str) -> Floats:
-    """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
-
-    Cells are made narrower until the polynomials are off by a millionth of the largest value at most, or until there
-    are very many, as for a slope that jumps; a last cell has the upper bound.
-    """
-    from scipy.interpolate import CubicSpline
-
-    cells = _CELLS
-    while True:
-        exact = [tabulate(family, method, x, 2 * cells) for x in (0.0, 1.0)]
-        splines = [CubicSpline(np.arange(cells + 1), values[::2]) for values in exact]
-        off = [np.abs(spline(np.arange(2 * cells + 1) / 2) - y).max() for spline, y in zip(splines, exact, strict=True)]
-        if cells == _MOST_CELLS or max(off) <= 1e-6 * max(1.0, np.abs(exact).max()):
-            break
-        cells *= 2
-    table = np.zeros((2, cells + 1, 4), np.float32)
-    for x in range(2):
-        table[x, :cells] = splines[x].c[::-1].T
-        table[x, cells, 0] = exact[x][-1]
-    return table
-
-
 def _tables(walks: Source, family: Family, settings: Settings) -> tuple[Floats, Floats]:
     """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
     centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim) for _ in range(2))
@@ -395,7 +267,7 @@ def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
     return keep, other
 
 
-def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
+def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
     together = min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
     contexts = corpus.pairs / max(corpus.centers, 1)
     drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / together)
@@ -410,7 +282,7 @@ def _plan(corpus: _Corpus, family: Family, settings: Settings, model: kernel.Mod
     return kernel.Plan(window, settings.forward, negatives, together, pool, rate, fall, floor, low, scale)
 
 
-def _room(corpus: _Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> kernel.Room:
+def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> kernel.Room:
     """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
     others = plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
@@ -428,7 +300,7 @@ def _room(corpus: _Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) ->
     )
 
 
-def _shares(corpus: _Corpus, tree: Tree, room: kernel.Room) -> Floats:
+def _shares(corpus: Corpus, tree: Tree, room: kernel.Room) -> Floats:
     """How much of the differences of a round's blocks counts, for places of a tree.
 
     Paths to all nodes begin at the root: each block alone moves the first places about as far as they should go, and
@@ -441,7 +313,7 @@ def _shares(corpus: _Corpus, tree: Tree, room: kernel.Room) -> Floats:
     return np.clip(_MOST_SEEN / np.maximum(seen, 1e-9), 1 / blocks, 1.0).astype(np.float32)
 
 
-def _piece_size(corpus: _Corpus, room: kernel.Room, width: int) -> int:
+def _piece_size(corpus: Corpus, room: kernel.Room, width: int) -> int:
     """Centers between two reports: whole rounds, not much longer than some tenths of a second."""
     per_center = width * max(1, corpus.pairs // max(corpus.centers, 1))
     size = min(_PIECE // per_center, corpus.centers // _LOOKS)
@@ -452,7 +324,7 @@ def _piece_size(corpus: _Corpus, room: kernel.Room, width: int) -> int:
 class _Look:
     """Looks now and then at pairs and negatives held apart from training."""
 
-    def __init__(self, walks: Source, corpus: _Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
+    def __init__(self, walks: Source, corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
         self.model = model
         self.interval = corpus.pairs / _LOOKS
         self.state = State()

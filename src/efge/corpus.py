@@ -1,0 +1,119 @@
+"""The walks to train on: where they come from, what a first pass counts of them, and the pieces they are trained in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.errors import GraphError
+from efge.graph import Graph
+from efge.kernels import training as kernel
+from efge.seeds import stream_key
+from efge.walks import Round
+
+# Positions of walks in a block; walks that are held apart.
+_BLOCK, _HELD_WALKS = 40, 1000
+
+
+class Source(Protocol):
+    """Where walks to train on come from, such as :class:`efge.Walks`."""
+
+    graph: Graph
+    seed: int
+    threads: int
+
+    @property
+    def held_apart_every(self) -> int | None:
+        """One walk in so many is held apart; None where others can be made."""
+
+    def rounds(self, epoch: int = 0) -> Iterator[Round]:
+        """The walks, some at a time, each time the same."""
+
+    def held_apart(self, count: int) -> Round:
+        """Walks to judge training by."""
+
+    def describe(self) -> dict[str, Any]:
+        """What the walks depend on, besides the graph."""
+
+
+class Corpus:
+    """The walks to train on: what a first pass counts of them, and their pieces."""
+
+    def __init__(self, walks: Source, window: int, epochs: int, forward: bool = False) -> None:
+        self.walks = walks
+        self.window = window
+        self.directions = 1 if forward else 2
+        self.epochs = epochs
+        self.visits = np.zeros(walks.graph.n_nodes, np.int64)
+        self.pairs, self.longest_block = 0, 0
+        # With dead ends, walks of another epoch have other lengths; all that is trained on is counted.
+        for epoch in range(self.epochs):
+            for some in self._rounds(epoch):
+                self.visits += np.bincount(some.nodes, minlength=len(self.visits))
+                self.pairs += int(self._pairs(some)[-1])
+                self.longest_block = max(self.longest_block, longest_block(some))
+        self.centers = int(self.visits.sum())
+        if len(self.visits) and not self.centers:
+            raise GraphError("walks to train on visit nodes; these are empty (standard input can be read only once)")
+
+    def _rounds(self, epoch: int) -> Iterator[Round]:
+        held = self.walks.held_apart_every
+        number = 0
+        for some in self.walks.rounds(epoch):
+            numbers = np.arange(number, number + len(some))
+            number += len(some)
+            kept = some if held is None else _chosen(some, (numbers % held) != held - 1)
+            if len(kept):
+                yield kept
+
+    def _pairs(self, some: Round) -> npt.NDArray[np.int64]:
+        """Pairs of a center and a context before each walk, and in all."""
+        length = np.diff(some.offsets)
+        reach = np.minimum(self.window, np.maximum(length - 1, 0))
+        ahead = reach * length - reach * (reach + 1) // 2
+        return self.directions * np.concatenate([[0], np.cumsum(ahead)]).astype(np.int64)
+
+    def held_apart(self) -> Round:
+        """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
+        return self.walks.held_apart(_HELD_WALKS)
+
+    def pieces(self, centers: int) -> Iterator[tuple[kernel.Work, int]]:
+        """The work, some at a time, and how many pairs are done with it."""
+        first_center, pairs_before = 0, 0
+        for epoch in range(self.epochs):
+            key = stream_key(self.walks.seed, epoch, "negatives")
+            first_block = 0
+            for some in self._rounds(epoch):
+                if longest_block(some) > self.longest_block:
+                    raise GraphError("the walks are not those that were counted; did their file change meanwhile?")
+                blocks, pairs = _blocks(some), self._pairs(some)
+                cuts = np.flatnonzero(np.diff(some.offsets[blocks[:-1]] // centers, prepend=-1)).tolist()
+                for begin, end in pairwise([*cuts, len(blocks) - 1]):
+                    number = np.uint64(first_block + begin)
+                    piece = blocks[begin : end + 1]
+                    work = kernel.Work(some.nodes, some.offsets, piece, key, number, first_center)
+                    yield work, pairs_before + int(pairs[piece[-1]])
+                first_block += len(blocks) - 1
+                first_center += len(some.nodes)
+                pairs_before += int(pairs[-1])
+
+
+def _chosen(some: Round, wanted: npt.NDArray[np.bool_]) -> Round:
+    lengths = np.diff(some.offsets)
+    offsets = np.concatenate([[0], np.cumsum(lengths[wanted])])
+    return Round(some.nodes[np.repeat(wanted, lengths)], offsets)
+
+
+def _blocks(some: Round) -> npt.NDArray[np.int64]:
+    """The first walks of blocks, and the end: walks that begin in the same stretch of positions are a block."""
+    stretch = some.offsets[:-1] // _BLOCK
+    return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
+
+
+def longest_block(some: Round) -> int:
+    """Positions in the longest block, for which there must be room."""
+    return int(np.diff(some.offsets[_blocks(some)]).max(initial=0))
