@@ -711,3 +711,13 @@ def test_a_hundred_thousand_nodes_load_and_answer(browser, tmp_path, monkeypatch
     opened.page.mouse.move(*opened.place(54321))
     opened.page.locator("#tip").wait_for(state="visible")
     opened.close()
+
+
+def test_a_figure_shows_classes_in_the_order_of_their_size(tmp_path):
+    vectors = efge.Embedding(np.random.default_rng(0).normal(size=(60, 2)))
+    axes = efge.plot_embedding(vectors, {i: f"c{min(i // 3, 12)}" for i in range(59)})
+    shown = [text.get_text() for text in axes.get_legend().get_texts()]
+    assert shown[0] == "c12"
+    assert (len(shown), shown[-1]) == (8, "other")
+    axes.figure.savefig(tmp_path / "map.png")
+    assert efge.plot_embedding(vectors).get_legend() is None

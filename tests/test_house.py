@@ -71,6 +71,7 @@ ROOMS = [
     "evaluation.splits",
     "evaluation.links",
     "explore.layout",
+    "explore.figure",
     "explore.columns",
     "explore.page",
     "datasets.catalogue",

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from efge.evaluation.labels import read_labels
     from efge.evaluation.links import LinkScores, link_prediction
     from efge.evaluation.splits import LinkSplit, split_links
+    from efge.explore.figure import plot_embedding
     from efge.explore.page import write_page
     from efge.families import Bernoulli, BernoulliPoisson, Family, Geometric, NegativeBinomial, Normal, Poisson
     from efge.graph import Graph
@@ -86,6 +87,7 @@ _HOMES = {
     "link_scores": "heuristics",
     "load_dataset": "datasets.loading",
     "node_classification": "evaluation.classification",
+    "plot_embedding": "explore.figure",
     "read_graph": "readers",
     "read_labels": "evaluation.labels",
     "split_links": "evaluation.splits",
@@ -134,6 +136,7 @@ __all__ = [
     "link_scores",
     "load_dataset",
     "node_classification",
+    "plot_embedding",
     "read_graph",
     "read_labels",
     "split_links",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -113,7 +114,7 @@ def plot_bars(
 def plot_map(
     points: npt.NDArray[Any], groups: Sequence[Hashable] | None = None, title: str = "", axes: Axes | None = None
 ) -> Axes:
-    """Draw points in the plane, a color for each group; of more than eight groups, the smallest share the last.
+    """Draw points in the plane, a color for each group; of more than eight groups, the smallest are one.
 
     Examples
     --------
@@ -124,10 +125,13 @@ def plot_map(
     axes = new_axes(5, 5) if axes is None else axes
     size = float(np.clip(4000 / max(len(points), 1), 1, 40))
     groups = [""] * len(points) if groups is None else list(groups)
-    kinds = {name: count for count, name in sorted(((groups.count(g), g) for g in set(groups)), key=lambda k: -k[0])}
-    for number, name in enumerate(kinds):
+    kinds = [name for name, _ in Counter(groups).most_common()]
+    if len(kinds) > len(COLORS):
+        kinds = kinds[: len(COLORS) - 1]
+        groups = [group if group in kinds else "other" for group in groups]
+        kinds.append("other")
+    for name, color in zip(kinds, COLORS, strict=False):
         chosen = np.array([group == name for group in groups], bool)
-        color = COLORS[min(number, len(COLORS) - 1)]
         axes.scatter(points[chosen, 0], points[chosen, 1], s=size, color=color, label=str(name), linewidths=0)
     axes.set(xticks=[], yticks=[], title=title)
     if len(kinds) > 1:

@@ -240,6 +240,7 @@ def explore(
         str | None, typer.Option(help="tsne, umap or pca; chosen by size if not given.", show_default=False)
     ] = None,
     title: Annotated[str | None, typer.Option(help="What the page is called.", show_default=False)] = None,
+    plot: PlotOption = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same page.")] = 0,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
@@ -258,6 +259,10 @@ def explore(
         title=title or Path(vectors).name,
         seed=seed,
     )
+    if plot is not None:
+        from efge.plots import save_figure
+
+        save_figure(efge.plot_embedding(embedding, labels, method=method, seed=seed), plot)
     say(f"wrote {path}; open it in a browser")
 
 
