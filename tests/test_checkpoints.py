@@ -286,3 +286,14 @@ def test_options_that_make_no_sense_are_refused(workplace, arguments, message):
     done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(f"efge: {message}")
+
+
+def test_all_of_a_state_comes_back(tmp_path):
+    saved, identity = efge.checkpoints.State(3, {"pairs": [0, 9], "log_likelihood": [-4.0, -2.5]}, 2, -1.5), {"seed": 1}
+    table = np.random.default_rng(0).random((5, 3)).astype(np.float32)
+    first = Checkpoints(tmp_path, every=0)
+    first.begin(identity, (np.empty_like(table),))
+    first.keep(saved, (table,))
+    again, other = Checkpoints(tmp_path, resume=True), np.zeros_like(table)
+    assert again.begin(identity, (other,)) == saved
+    assert other.tolist() == table.tolist()

@@ -430,3 +430,15 @@ def test_a_corpus_of_long_walks_is_cut():
     walks = efge.Walks(nx.complete_graph(30), efge.CorpusWalk([walk]), seed=0)
     assert [len(part) for some in walks.rounds() for part in some] == [1024] * 4 + [904]
     assert np.isfinite(efge.EFGE(dim=4).fit(walks).embedding_.vectors).all()
+
+
+def test_places_of_a_tree_that_a_round_sees_often_are_averaged():
+    walks = efge.Walks(nx.barabasi_albert_graph(2000, 4, seed=1), walks_per_node=10, seed=3)
+    corpus, model, _, room = prepared(walks, efge.Bernoulli(), settings(softmax=True, forward=True))
+    blocks = len(room.counts)
+    assert blocks > 4
+    # Each pair passes the root; a place near the leaves is passed by hardly any.
+    passes = training.huffman(corpus.visits).passes(corpus.visits)
+    assert model.shares[passes.argmax()] == pytest.approx(1 / blocks, rel=0.01)
+    assert model.shares.max() == 1.0
+    assert (np.diff(model.shares[np.argsort(passes)]) <= 1e-6).all()

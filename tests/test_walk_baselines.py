@@ -238,3 +238,12 @@ def test_scores_are_those_of_gensim_on_the_same_walks(networks, model, options):
     theirs = accuracy(np.array([peer.wv[str(name)] for name in graph.names.tolist()]), labels)
     # One training each: the standard deviation of the difference is 0.005.
     assert ours == pytest.approx(theirs, abs=0.015)
+
+
+def test_line_of_first_order_puts_neighbors_near_and_of_second_order_those_who_share_them():
+    # Along a cycle, nodes two steps apart share a neighbor, and nodes one step apart share none.
+    one, two = (np.roll(np.eye(40), steps, axis=1) > 0 for steps in (1, 2))
+    for order, nearer, farther in (("first", one, two), ("second", two, one)):
+        vectors = efge.LINE(dim=16, order=order, samples=400_000, seed=0).fit_transform(nx.cycle_graph(40))
+        products = vectors @ vectors.T
+        assert products[nearer].mean() > products[farther].mean() + 0.5
