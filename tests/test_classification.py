@@ -205,8 +205,8 @@ def test_labels_that_do_not_fit_the_vectors_are_refused():
         node_classification(embedding, {1: "a", 2: "b"})
     with pytest.raises(efge.EvaluationError, match="for each of 2 vectors; got 3"):
         node_classification(embedding, ["a", "b", "c"])
-    with pytest.raises(efge.EvaluationError, match="at least two nodes"):
-        node_classification(embedding, {"1": "a"})
+    with pytest.raises(efge.EvaluationError, match="nothing to tell apart: all labelled nodes are of class 'a'"):
+        node_classification(embedding, {"1": "a", "2": "a"})
     with pytest.raises(efge.EvaluationError, match="fit the estimator first"):
         node_classification(efge.EFGE(), {"1": "a"})
 

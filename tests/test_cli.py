@@ -301,10 +301,36 @@ def test_communities_are_written_and_summed_up(folder, model):
     assert done.returncode == 0, done.stderr
     assert "communities" in done.stdout
     assert "f1" in done.stdout
-    members = [line.split("\t") for line in (folder / "groups.tsv").read_text().splitlines()]
+    header, *members = [line.split("\t") for line in (folder / "groups.tsv").read_text().splitlines()]
+    assert header == ["node", "community"]
     assert {number for _, number in members} == {"0", "1"}
+    # What one command writes, another reads.
+    assert set(efge.read_labels(folder / "groups.tsv")) <= set(efge.read_graph(folder / "friends.csv"))
     assert run(*options, "-o", "groups.json", cwd=folder).returncode == 0
     assert len(json.loads((folder / "groups.json").read_text())) == 2
+
+
+def test_a_header_that_was_taken_for_nodes_is_pointed_out(folder):
+    (folder / "calls.csv").write_text("person,friend\nann,bob\nbob,cid\n")
+    done = run("info", "calls.csv", "--json", cwd=folder)
+    assert json.loads(done.stdout)["nodes"] == 5
+    assert "calls.csv: 'person' and 'friend', of the first line, occur nowhere else" in done.stderr
+    done = run("info", "calls.csv", "--json", "--header", cwd=folder)
+    assert (json.loads(done.stdout)["nodes"], done.stderr) == (3, "")
+    assert run("info", "friends.csv", cwd=folder).stderr == ""
+
+
+def test_columns_are_chosen_by_name_or_number(folder):
+    (folder / "calls.csv").write_text("day,person,friend,calls\n1,ann,bob,3\n2,bob,cid,4\n")
+    options = ("--source", "person", "--target", 2, "--weight", "calls", "--json")
+    found = json.loads(run("info", "calls.csv", *options, cwd=folder).stdout)
+    assert (found["nodes"], found["weighted"]) == (3, True)
+
+
+def test_a_family_whose_parameters_are_of_no_use_is_one_line(folder):
+    (folder / "own.py").write_text(OWN)
+    options = ("-m", "own.py:Binomial", "--family-option", "trials=abc")
+    fails(run("embed", "friends.csv", "-o", "v.npz", *options, cwd=folder), "Binomial(trials='abc'): at x = ")
 
 
 def test_info_says_what_embedding_takes(folder):

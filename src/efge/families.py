@@ -389,6 +389,8 @@ def _number(family: Family, method: str, x: float, s: float) -> float:
             value = float(getattr(family, method)(x, s))
         except ArithmeticError:
             value = np.nan
+        except TypeError as error:
+            raise ValueError(f"{family!r}: at x = {x:g}, s = {s:g} {method} fails: {error}") from None
     # Training is in 32 bits.
     if not abs(value) < float(np.finfo(np.float32).max):
         raise ValueError(

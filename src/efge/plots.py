@@ -46,6 +46,17 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
     return axes
 
 
+def check_figure(path: str | os.PathLike[str] | None) -> None:
+    """Refuse a file that no figure can be written to, before anything is measured for it; None is no figure.
+
+    Examples
+    --------
+    >>> check_figure("scores.png")
+    """
+    if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"{path}: a figure is a .png, .svg or .pdf file")
+
+
 def save_figure(axes: Axes, path: str | os.PathLike[str]) -> None:
     """Write the figure of some axes to a .png, .svg or .pdf file, which appears when it is whole.
 
@@ -57,12 +68,10 @@ def save_figure(axes: Axes, path: str | os.PathLike[str]) -> None:
     >>> path.read_text()[:5]
     '<?xml'
     """
-    suffix = Path(path).suffix.lower()
-    if suffix not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{path}: a figure is a .png, .svg or .pdf file")
+    check_figure(path)
     data = io.BytesIO()
     figure: Any = axes.figure
-    figure.savefig(data, format=suffix[1:], dpi=150)
+    figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=150)
     with written_whole(path) as stream:
         stream.write(data.getvalue())
 

@@ -89,8 +89,20 @@ FamilyOptions = Annotated[
     typer.Option("--family-option", metavar="NAME=VALUE", help="A parameter of the family, as sigma=2."),
 ]
 JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
+
+
+def _figure(path: Path | None) -> Path | None:
+    """A path that a figure can be written to; others are refused before anything is measured."""
+    if path is not None:
+        from efge.plots import check_figure
+
+        check_figure(path)
+    return path
+
+
 PlotOption = Annotated[
-    Path | None, typer.Option("--plot", help="Also draw it: a .png, .svg or .pdf file.", show_default=False)
+    Path | None,
+    typer.Option("--plot", help="Also draw it: a .png, .svg or .pdf file.", show_default=False, callback=_figure),
 ]
 
 _READING = {
@@ -99,6 +111,14 @@ _READING = {
     "weighted": Annotated[bool | None, typer.Option("--weighted/--unweighted", help="Else if there are weights.")],
     "format": Annotated[str | None, typer.Option(help="The graph's format, if its suffix does not tell.")],
     "drop_self_loops": Annotated[bool | None, typer.Option("--drop-self-loops", help="Leave out loops.")],
+    "header": Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line names columns.")
+    ],
+    "source": Annotated[str | None, typer.Option(help="The column of sources, by name or number.")],
+    "target": Annotated[str | None, typer.Option(help="The column of targets, by name or number.")],
+    "weight": Annotated[str | None, typer.Option(help="The column of weights, by name or number.")],
+    "delimiter": Annotated[str | None, typer.Option(help="What separates fields, if it is not found out.")],
+    "encoding": Annotated[str | None, typer.Option(help="The text's encoding, as latin-1. \\[default: utf-8]")],
 }
 
 

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import efge
+from efge.cli.console import say
 from efge.cli.options import MODELS, PARAMETERS, READING_OPTIONS
 
 if TYPE_CHECKING:
     from efge.graph import Graph
 
 _NAMES = ("graph", "output", "model", "family_options")
+_COLUMNS = ("source", "target", "weight")
 
 
 @dataclass
@@ -162,7 +164,19 @@ def read_graph(name: str, reading: Mapping[str, Any]) -> Graph:
         if reading:
             raise ValueError(f"the data set {name} is as it is; got {', '.join(reading)}")
         return efge.load_dataset(name).graph
-    return efge.read_graph(name, **reading)
+    columns = {key: int(value) for key, value in reading.items() if key in _COLUMNS and str(value).isdecimal()}
+    graph = efge.read_graph(name, **(dict(reading) | columns))
+    _point_out_header(name, graph, reading)
+    return graph
+
+
+def _point_out_header(name: str, graph: Graph, reading: Mapping[str, Any]) -> None:
+    """Say so where the first line looks like names of columns that were taken for nodes."""
+    alone = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
+    if "header" in reading or graph.names.dtype != object or not alone or int(graph.indices[0]) != 1:
+        return
+    first, second = graph.names[:2].tolist()
+    say(f"{name}: {first!r} and {second!r}, of the first line, occur nowhere else; if they are a header, add --header")
 
 
 def record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str, Any]:

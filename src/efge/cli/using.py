@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable, Hashable
 from pathlib import Path
@@ -180,6 +182,7 @@ def communities(
 ) -> None:
     """Group the nodes of a graph, write who is where, and print a summary."""
     read = runs.read_graph(graph, given(options, READING_OPTIONS))
+    truth = _truth(labels, read)
     parameters = given(options, MODEL_OPTIONS)
     if model == "bigclam" and number is not None:
         parameters.setdefault("communities", number)
@@ -196,32 +199,36 @@ def communities(
         ["largest, smallest", f"{sizes[0]:,}, {sizes[-1]:,}" if sizes else "-"],
         ["overlapping", "no" if found.disjoint else "yes"],
     ]
-    rows += [[name, f"{score:.4f}"] for name, score in found.score(_truth(labels), read).items()]
+    rows += [[name, f"{score:.4f}"] for name, score in found.score(truth, read).items()]
     print_table(["what", "value"], rows)
     say(f"wrote {found!r} to {output}, seed {estimator.seed_}")
 
 
-def _truth(labels: Path | None) -> list[list[Hashable]] | None:
+def _truth(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | None:
+    """The nodes of each true class."""
     if labels is None:
         return None
     groups: dict[Hashable, list[Hashable]] = {}
     for node, names in efge.read_labels(labels).items():
-        for name in names:
+        for name in names if node in graph else ():
             groups.setdefault(name, []).append(node)
+    if not groups:
+        raise ValueError(f"{labels}: no node of {graph!r} has a label")
     return list(groups.values())
 
 
 def _write_communities(found: efge.Communities, output: str) -> None:
     from efge.files import written_whole
-    from efge.names import name_array, written_names
 
     with written_whole(output) as stream:
         if output.lower().endswith(".json"):
             stream.write(json.dumps([list(members) for members in found], default=str).encode() + b"\n")
             return
-        for number, members in enumerate(found):
-            for name in written_names(name_array(members)):
-                stream.write(f"{name}\t{number}\n".encode())
+        text = io.StringIO()
+        mark = "," if output.lower().endswith(".csv") else "\t"
+        rows = [(name, number) for number, members in enumerate(found) for name in members]
+        csv.writer(text, delimiter=mark, lineterminator="\n").writerows([("node", "community"), *rows])
+        stream.write(text.getvalue().encode())
 
 
 def explore(

@@ -116,6 +116,8 @@ def node_classification(
         raise EvaluationError(f"strength is positive; got {strength!r}")
     embedding = _as_embedding(embedding)
     targets = as_targets(labels, embedding)
+    if len(targets.classes) < 2:
+        raise EvaluationError(f"there is nothing to tell apart: all labelled nodes are of class {targets.classes[0]!r}")
     cuts = _cuts(ratios, len(targets.rows))
     features = with_constant(embedding.vectors[targets.rows])
 

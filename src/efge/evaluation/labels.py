@@ -21,6 +21,7 @@ _HEADERS = {
     ("id", "class"),
     ("name", "label"),
     ("node", "group"),
+    ("node", "community"),
 }
 
 

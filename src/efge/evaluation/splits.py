@@ -212,7 +212,9 @@ def _removed_units(
 
     # The tree of least weight is a random one where weights are random; a weight of zero would be no edge.
     lengths = 1 + random.random(len(units))
-    forest = minimum_spanning_tree(coo_array((lengths, (units // n, units % n)), shape=(n, n)).tocsr()).tocoo()
+    # SciPy's graph routines know 32 bits only, in some versions.
+    ends = (units // n).astype(np.int32), (units % n).astype(np.int32)
+    forest = minimum_spanning_tree(coo_array((lengths, ends), shape=(n, n)).tocsr()).tocoo()
     free = np.flatnonzero(~np.isin(units, forest.row.astype(np.int64) * n + forest.col))
     order = random.permutation(free)
     removed = np.zeros(len(units), bool)

@@ -218,7 +218,7 @@ def _layout(graph: efge.Graph) -> npt.NDArray[np.float64]:
     """Places in the plane whose distances are near those in the graph."""
     from scipy.sparse.csgraph import shortest_path
 
-    squares = shortest_path(graph.to_scipy(), unweighted=True) ** 2
+    squares = shortest_path(graph.to_scipy().toarray(), unweighted=True) ** 2
     squares -= squares.mean(axis=0)
     squares -= squares.mean(axis=1, keepdims=True)
     values, vectors = np.linalg.eigh(-squares / 2)
