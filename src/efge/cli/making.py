@@ -148,8 +148,8 @@ def embed(
 ) -> None:
     """Learn vectors for the nodes of a graph, and write them under the nodes' names.
 
-    A record beside the output, OUT.json, has version, parameters, seed and the graph's fingerprint; given as --config,
-    it repeats the run to the byte.
+    A record beside the output, OUT.json, has version, parameters, seed and the graph's fingerprint; given as --config
+    in the same folder, it repeats the run to the byte.
     """
     from efge.vectorfiles import check_writable
 
