@@ -366,9 +366,11 @@ def test_a_reader_that_has_seen_enough_is_no_error(folder):
 def test_ctrl_c_stops_and_leaves_nothing(folder):
     edges = "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(3000, 5, seed=0).edges)
     (folder / "large.txt").write_text(edges)
-    command = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "v.npz", "--epochs", "200"]
+    command = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "v.npz", "--epochs", "200", "--verbose"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
-    time.sleep(4)
+    while not process.stderr.readline().startswith("efge: EFGE("):  # the model, told before training begins
+        assert process.poll() is None
+    time.sleep(2)
     process.send_signal(signal.SIGINT)
     message = process.communicate(timeout=30)[1]
     assert process.returncode == 130
