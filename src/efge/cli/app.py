@@ -12,7 +12,7 @@ from typer.core import TyperGroup
 
 import efge
 from efge.cli import making, published, using
-from efge.cli.console import VOICE
+from efge.cli.console import VOICE, Voice
 
 # What the options of all commands are called; they count wherever they stand.
 _VOICES = {"--quiet": "quiet", "--verbose": "verbose", "--debug": "debug"}
@@ -73,7 +73,7 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", help="Say more.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
 ) -> None:
-    VOICE.__init__(quiet, verbose, debug)  # type: ignore[misc]
+    VOICE.quiet, VOICE.verbose, VOICE.debug, VOICE.if_stopped = quiet, verbose, debug, Voice.if_stopped
 
 
 def main() -> None:
