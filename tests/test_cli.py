@@ -137,6 +137,17 @@ def test_the_record_beside_an_output_repeats_the_run_to_the_byte(folder):
     assert (folder / "w.npz").read_bytes() == before
 
 
+def test_the_record_keeps_how_the_graph_was_read(folder):
+    (folder / "nodes.txt").write_text("zoe\nann\n")
+    options = ("--nodes", "nodes.txt", "--directed", "--dim", 4, "--walks-per-node", 2)
+    done = run("embed", "friends.csv", "-o", "v.npz", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    before = (folder / "v.npz").read_bytes()
+    assert efge.Embedding.load(folder / "v.npz").names.tolist()[0] == "zoe"
+    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert (folder / "v.npz").read_bytes() == before
+
+
 def test_a_record_of_another_graph_is_refused(folder):
     run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--walks-per-node", 2, cwd=folder)
     with (folder / "friends.csv").open("a") as file:
@@ -160,6 +171,8 @@ def test_a_configuration_has_the_names_of_the_options_which_come_first(folder):
         ("dim = ", "run.toml: not a configuration that can be read"),
         ("dimension = 3", "run.toml: no option 'dimension'; known: graph, output, model"),
         ("dim = 3", "give a graph to embed"),
+        ("config = 3", "run.toml: a configuration has names with values"),
+        ("family_options = 3", "run.toml: a configuration has names with values, and a table of family_options"),
         ('graph = "friends.csv"', "give an output, as -o vectors.npz"),
         ('graph = "friends.csv"\noutput = "v.npz"\ndim = "many"', "dim is a whole number from 1 on; got 'many'"),
     ],

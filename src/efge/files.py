@@ -122,6 +122,15 @@ def in_utf8(stream: BinaryIO, encoding: str, label: str) -> BinaryIO:
         raise GraphError(f"{label}: the text is not in {encoding}: {error}") from None
 
 
+def toml(text: str) -> dict[str, Any]:
+    """The names and values of a text in TOML."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+    return tomllib.loads(text)
+
+
 @contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A stream whose bytes become the file when all is written, packed if its suffix says so; "-" is standard output.

@@ -51,6 +51,18 @@ def progress(what: str, unit: str) -> Iterator[Advance]:
         yield _lines(what, unit)
 
 
+def counter(advance: Advance, total: int) -> Callable[[int], None]:
+    """A function to call with how many more are done."""
+    done = 0
+
+    def count(more: int) -> None:
+        nonlocal done
+        done += more
+        advance(done, total, "")
+
+    return count
+
+
 @contextmanager
 def _bar(what: str, unit: str) -> Iterator[Advance]:
     from rich.console import Console

@@ -13,7 +13,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import VOICE, duration, explain, progress, say, size
+from efge.cli.console import VOICE, counter, duration, explain, progress, say, size
 from efge.cli.options import (
     MODEL_OPTIONS,
     READING_OPTIONS,
@@ -111,14 +111,7 @@ def walks(
         threads=threads,
     )
     with progress("walking", "walks") as advance:
-        done = 0
-
-        def count(more: int) -> None:
-            nonlocal done
-            done += more
-            advance(done, len(corpus), "")
-
-        corpus.save(output, progress=count)
+        corpus.save(output, progress=counter(advance, len(corpus)))
     say(f"wrote {len(corpus):,} walks to {output}, seed {corpus.seed}")
 
 

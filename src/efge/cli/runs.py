@@ -38,21 +38,24 @@ class Run:
         """The run as a configuration, with the seed that was taken."""
         own = {"graph": self.graph, "output": self.output, "model": self.model}
         families = {"family_options": self.family_options} if self.family_options else {}
-        return own | families | self.reading | self.parameters | {"seed": seed}
+        reading = {name: str(value) if isinstance(value, Path) else value for name, value in self.reading.items()}
+        return own | families | reading | self.parameters | {"seed": seed}
 
 
 def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     """The names and values of a configuration, and the graph's fingerprint if it is the record of a run."""
+    from efge.files import toml
+
     try:
         text = path.read_text("utf-8")
-        found = json.loads(text) if path.suffix == ".json" else _toml(text)
+        found = json.loads(text) if path.suffix == ".json" else toml(text)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: not a configuration that can be read: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{path}: a configuration has names with values; got {type(found).__name__}")
-    config = found.get("config", found)
+    config = found.get("config", found) if isinstance(found, dict) else found
+    if not isinstance(config, dict) or not isinstance(config.get("family_options", {}), dict):
+        raise ValueError(f"{path}: a configuration has names with values, and a table of family_options")
     known = [*_NAMES, *READING_OPTIONS, *PARAMETERS]
     for name in config:
         if name not in known:
@@ -60,18 +63,10 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     return config, found.get("fingerprint")
 
 
-def _toml(text: str) -> dict[str, Any]:
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    return tomllib.loads(text)
-
-
 def run_of(config: Path | None, options: Mapping[str, Any]) -> Run:
     """The run that options ask for; what they do not say, the configuration does."""
     said, fingerprint = ({}, None) if config is None else read_config(config)
-    merged = {name.replace("-", "_"): value for name, value in said.items()} | dict(options)
+    merged = said | dict(options)
     for name in ("graph", "output"):
         if not isinstance(merged.get(name), str):
             what = "a graph to embed" if name == "graph" else "an output, as -o vectors.npz"

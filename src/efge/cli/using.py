@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +13,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import print_table, progress, say
+from efge.cli.console import counter, print_table, progress, say
 from efge.cli.making import fit
 from efge.cli.options import (
     MODEL_OPTIONS,
@@ -82,20 +82,9 @@ def classify(
     embedding = efge.Embedding.load(vectors, format)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
-            embedding, labels, ratios=shares, repeats=repeats, seed=seed, progress=_counter(advance, repeats)
+            embedding, labels, ratios=shares, repeats=repeats, seed=seed, progress=counter(advance, repeats)
         )
     _show(scores, as_json, plot)
-
-
-def _counter(advance: Any, total: int) -> Callable[[int], None]:
-    done = 0
-
-    def count(more: int) -> None:
-        nonlocal done
-        done += more
-        advance(done, total, "")
-
-    return count
 
 
 def _show(scores: Scores, as_json: bool, plot: Path | None) -> None:
@@ -142,7 +131,7 @@ def links(
         for number, split in enumerate(splits):
             split.save(save_splits / f"split_{number}")
     with progress("models", "") as advance:
-        count = _counter(advance, repeats * (len(models) + 1))
+        count = counter(advance, repeats * (len(models) + 1))
         chosen = listed([features])
         scores = efge.link_prediction(
             read, models, repeats=repeats, features=chosen, hits=hits, seed=seed, splits=splits, progress=count

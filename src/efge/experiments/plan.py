@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import csv
-import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
+from efge.files import toml
 
 # The studies in the order of a report.
 STUDIES = ("networks", "classification", "links", "dimension", "window", "sigma", "dolphins")
@@ -28,7 +24,7 @@ def catalogue() -> dict[str, Any]:
     >>> catalogue()["walks"]
     {'walks_per_node': 80, 'walk_length': 10}
     """
-    return tomllib.loads((files("efge.experiments") / "experiments.toml").read_text("utf-8"))
+    return toml((files("efge.experiments") / "experiments.toml").read_text("utf-8"))
 
 
 @cache
