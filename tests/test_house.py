@@ -63,6 +63,7 @@ ROOMS = [
     "baselines.netmf",
     "baselines.bigclam",
     "model",
+    "memory",
     "plots",
     "evaluation.results",
     "evaluation.labels",

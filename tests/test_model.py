@@ -51,7 +51,7 @@ def interrupt(progress):
 def with_scikit_learn_checks(*estimators):
     """scikit-learn's own decorator, but with a list, as pytest wants one."""
     with warnings.catch_warnings():
-        # Its base class would bring all of scikit-learn into every start; what it gives, the estimators have themselves.
+        # Its base class would bring all of scikit-learn into every start; estimators have themselves what it gives.
         warnings.filterwarnings("ignore", "Estimator .* does not inherit from")
         checks = [
             case

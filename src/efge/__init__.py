@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from efge.grouping import Communities, communities
     from efge.heuristics import link_scores
     from efge.inputs import as_graph
+    from efge.memory import Memory, estimate_memory
     from efge.model import EFGE
     from efge.readers import read_graph
     from efge.training import Progress
@@ -70,6 +71,7 @@ _HOMES = {
     "LINE": "baselines.line",
     "LinkScores": "evaluation.links",
     "LinkSplit": "evaluation.splits",
+    "Memory": "memory",
     "NegativeBinomial": "families",
     "NetMF": "baselines.netmf",
     "Node2Vec": "baselines.node2vec",
@@ -83,6 +85,7 @@ _HOMES = {
     "WeightedWalk": "walks",
     "as_graph": "inputs",
     "communities": "grouping",
+    "estimate_memory": "memory",
     "link_prediction": "evaluation.links",
     "link_scores": "heuristics",
     "load_dataset": "datasets.loading",
@@ -118,6 +121,7 @@ __all__ = [
     "GraphError",
     "LinkScores",
     "LinkSplit",
+    "Memory",
     "NegativeBinomial",
     "NetMF",
     "Node2Vec",
@@ -132,6 +136,7 @@ __all__ = [
     "__version__",
     "as_graph",
     "communities",
+    "estimate_memory",
     "link_prediction",
     "link_scores",
     "load_dataset",

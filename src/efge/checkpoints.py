@@ -6,6 +6,7 @@ brought to the disk, and renamed; the last two are kept, so that one that the di
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -96,16 +97,23 @@ class Checkpoints:
     def begin(self, identity: Mapping[str, Any], tables: Sequence[Table]) -> State:
         """Say what is to be trained, fill the tables from the newest state that is whole, and tell how far it is."""
         self._identity = json.loads(json.dumps(dict(identity)))
-        self.folder.mkdir(parents=True, exist_ok=True)
-        paths = self._paths()
-        if paths and not self.resume:
-            raise CheckpointError(f"{self.folder} holds the state of an earlier run; resume it, or name another folder")
-        for path in paths:
+        for path in self._paths():
             try:
                 return self._read(path, tables)
             except _DamagedError as error:
                 warnings.warn(f"{error}; going on from the one before", RuntimeWarning, stacklevel=2)
         return State()
+
+    def prepare(self) -> None:
+        """Make the folder if it is not there; refuse one that is of no use, before any work is done."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(self.folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
+        if self._paths() and not self.resume:
+            raise CheckpointError(f"{self.folder} holds the state of an earlier run; resume it, or name another folder")
+        for left in self.folder.glob(".state-*"):
+            # A run that was killed while it wrote has left this.
+            left.unlink(missing_ok=True)
 
     def _paths(self) -> list[Path]:
         """Files of states, the newest first."""
@@ -145,6 +153,8 @@ class Checkpoints:
     def _write(self, path: Path, state: State, tables: Sequence[Table]) -> None:
         header = json.dumps({"identity": self._identity, "state": asdict(state)}).encode()
         digest = hashlib.sha256(_MARK + header + b"\n")
+        # Whoever removed the folder meanwhile did not mean to end the run.
+        self.folder.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as stream:
             stream.write(_MARK + header + b"\n")
             for table in tables:

@@ -378,6 +378,8 @@ def _names(names: Iterable[Hashable]) -> Names:
 
 
 def _check_distinct(names: Names) -> None:
+    if names.dtype != object and len(np.unique(names)) == len(names):
+        return
     items = names.tolist()
     try:
         if len(set(items)) == len(items):

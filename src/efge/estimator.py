@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -192,6 +193,7 @@ class WalkEmbedder(NodeEmbedder):
         *,
         progress: Callable[[Progress], None] | None = None,
         checkpoint: Checkpoints | str | os.PathLike[str] | None = None,
+        mmap: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Learn the vectors of a graph's nodes.
 
@@ -205,6 +207,9 @@ class WalkEmbedder(NodeEmbedder):
         checkpoint : Checkpoints, or path of a folder, optional
             Where to keep the state now and then, so that training can go on after it was stopped:
             ``Checkpoints(folder, resume=True)`` goes on, to the same bytes.
+        mmap : path of a folder, optional
+            Where to keep the tables of vectors while they are trained, in files without a name, if they are larger than
+            memory. The result is the same to the byte. `embedding_` stays in such a file as long as it is used.
 
         Returns
         -------
@@ -221,9 +226,11 @@ class WalkEmbedder(NodeEmbedder):
         settings = self._settings()
         family = self._family()
         kept = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
+        if kept is not None:
+            kept.prepare()
         walks = X if isinstance(X, Walks) else self._walks(X, kept)
         try:
-            self._keep(walks, train(walks, family, settings, progress, kept))
+            self._keep(walks, train(walks, family, settings, progress, kept, None if mmap is None else Path(mmap)))
         except TrainingError as error:
             self._keep(walks, error.trained)
             raise

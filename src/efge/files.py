@@ -8,6 +8,7 @@ import errno
 import gzip
 import io
 import lzma
+import mmap
 import os
 import re
 import sys
@@ -152,16 +153,42 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         with target.open("wb") as raw, _packing(raw, path.suffix.lower()) as stream:
             yield stream
         return
-    descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as raw, _packing(raw, path.suffix.lower()) as stream:
             yield stream
         _make_durable(Path(name))
         Path(name).replace(target)
         sync_folder(target.parent)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, name):
+            raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise
+
+
+def mapped(folder: Path, size: int) -> mmap.mmap:
+    """Memory that lives in a file, which has no name where that can be: it goes away with the process in any case."""
+    if not folder.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder))
+    try:
+        with tempfile.TemporaryFile(prefix=".efge-", dir=folder) as file:
+            # Room on the disk is taken now: a disk that fills up later would end the process by a signal.
+            if hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, size)
+            else:
+                file.truncate(size)
+            memory = mmap.mmap(file.fileno(), size)
+    except OSError as error:
+        reason = f"no file of {size:,} bytes can be made in the folder: {error.strerror}"
+        raise OSError(error.errno, reason, str(folder)) from None
+    if hasattr(mmap, "MADV_RANDOM"):
+        # Who reads a row does not want its neighbors, which the system would else read with it.
+        memory.madvise(mmap.MADV_RANDOM)
+    return memory
 
 
 def _make_durable(path: Path) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from efge.checkpoints import Checkpoints, State
 from efge.corpus import Corpus, Source
 from efge.errors import TrainingError, check_counts
 from efge.families import Family, cubics
+from efge.files import mapped
 from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
@@ -44,6 +46,8 @@ _MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
 _MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 512)
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
+# Rows that are copied at once.
+_ROWS_AT_ONCE = 1 << 14
 # Pairs held apart, and how often they are looked at.
 _HELD_PAIRS, _LOOKS = 4096, 20
 
@@ -117,11 +121,15 @@ def train(
     settings: Settings,
     progress: Callable[[Progress], None] | None = None,
     checkpoints: Checkpoints | None = None,
+    mapped_in: Path | None = None,
 ) -> Trained:
-    """Vectors for the nodes of a graph from its walks; with checkpoints, from where an earlier training was."""
+    """Vectors for the nodes of a graph from its walks; with checkpoints, from where an earlier training was.
+
+    Tables are in memory, or in files of the folder `mapped_in` that the system reads and writes as it needs them.
+    """
     settings.check()
     corpus = Corpus(walks, settings.window, settings.epochs, settings.forward)
-    centers, contexts = _tables(walks, family, settings)
+    centers, contexts = _tables(walks, family, settings, mapped_in)
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     tree = huffman(corpus.visits) if settings.softmax else NO_TREE
     noise = _noise(corpus.visits, settings.noise_power)
@@ -150,6 +158,8 @@ def train(
             look.state.pieces = number
             tell(Progress(pairs, corpus.pairs, look.last))
             keeper.keep()
+    trained.centers = _dense(centers, settings.dim)
+    trained.contexts = trained.centers if settings.one_table else _dense(contexts, settings.dim)
     return trained
 
 
@@ -235,9 +245,9 @@ def _broken(
     )
 
 
-def _tables(walks: Source, family: Family, settings: Settings) -> tuple[Floats, Floats]:
+def _tables(walks: Source, family: Family, settings: Settings, folder: Path | None) -> tuple[Floats, Floats]:
     """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
-    centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim) for _ in range(2))
+    centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim, folder) for _ in range(2))
     keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
     if family.nonnegative:
         plain.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
@@ -247,12 +257,22 @@ def _tables(walks: Source, family: Family, settings: Settings) -> tuple[Floats, 
     return centers, centers if settings.one_table else contexts
 
 
-def _aligned(rows: int, dim: int) -> Floats:
-    """A table of zeros whose rows begin at cache lines."""
+def _aligned(rows: int, dim: int, folder: Path | None = None) -> Floats:
+    """A table of zeros whose rows begin at cache lines, in memory or in a file of a folder."""
     width = math.ceil(dim / CHUNK) * CHUNK
-    raw = np.zeros(rows * width + CHUNK, np.float32)
+    count = rows * width + CHUNK
+    raw = np.zeros(count, np.float32) if folder is None else np.frombuffer(mapped(folder, 4 * count), np.float32)
     skip = -raw.ctypes.data // raw.itemsize % CHUNK
     return raw[skip : skip + rows * width].reshape(rows, width)
+
+
+def _dense(table: Floats, dim: int) -> Floats:
+    """The same rows without their padding, in the same place: a copy might not fit."""
+    flat, rows = table.reshape(-1), len(table)
+    for begin in range(0, rows if dim < table.shape[1] else 0, _ROWS_AT_ONCE):
+        some = table[begin : begin + _ROWS_AT_ONCE, :dim].copy()
+        flat[begin * dim : begin * dim + some.size] = some.reshape(-1)
+    return flat[: rows * dim].reshape(rows, dim)
 
 
 def _noise(visits: npt.NDArray[np.int64], power: float) -> Alias:

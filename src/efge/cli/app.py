@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 from typing import Annotated, Any, NoReturn
@@ -78,6 +79,8 @@ def _options(
 
 def main() -> None:
     """Run the command line."""
+    # Asked to end, clean up first, as after Ctrl-C: a file that is half written goes away.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         code = app(standalone_mode=False)
     except _UsageError as error:

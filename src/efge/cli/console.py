@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -134,6 +135,20 @@ def size(count: float) -> str:
     '250 MB'
     """
     return f"{count / 1e6:,.0f} MB" if count < 1e10 else f"{count / 1e9:,.1f} GB"
+
+
+def size_in_bytes(text: str) -> int:
+    """A size as people write it, in bytes; units are powers of 1024.
+
+    Examples
+    --------
+    >>> size_in_bytes("4G"), size_in_bytes("512 MiB"), size_in_bytes("1.5kb")
+    (4294967296, 536870912, 1536)
+    """
+    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([kmgt]?)i?b?", text.strip().lower())
+    if amount is None or not float(amount[1]):
+        raise ValueError(f"a size is a number of bytes, as 512M or 4G; got {text!r}")
+    return int(float(amount[1]) * 1024 ** " kmgt".index(amount[2] or " "))
 
 
 def print_table(header: list[str], rows: list[list[str]]) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,10 +14,11 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import VOICE, counter, duration, explain, progress, say, size
+from efge.cli.console import VOICE, counter, duration, explain, progress, say, size, size_in_bytes
 from efge.cli.options import (
     MODEL_OPTIONS,
     READING_OPTIONS,
+    RUNNING_OPTIONS,
     FamilyOptions,
     GraphArgument,
     JsonFlag,
@@ -28,12 +30,11 @@ from efge.cli.options import (
 
 if TYPE_CHECKING:
     from efge.graph import Graph
+    from efge.memory import Memory
 
 # Pairs a second that one core trains, in tables that fit its cache and in larger ones; further cores add this much of
 # another. Measured on one machine: what is said of time is about right, no more.
 _FAST, _SLOW, _CACHE, _FURTHER = 6.0e6, 3.5e6, 3.0e7, 0.5
-# What Python and the libraries take by themselves.
-_LIBRARIES = 2.5e8
 
 
 @with_options(READING_OPTIONS)
@@ -46,7 +47,7 @@ def info(
     """Print what a graph is, and the memory and time that embedding it will take."""
     found = runs.read_graph(graph, given(options, READING_OPTIONS))
     degrees = found.degrees
-    bytes_needed, seconds = _needs(found, dim)
+    bytes_needed, seconds = efge.estimate_memory(found, efge.EFGE(dim=dim)).peak, _seconds(found, dim)
     facts: dict[str, Any] = {
         "nodes": found.n_nodes,
         "edges": found.n_edges,
@@ -62,7 +63,7 @@ def info(
         "fingerprint": found.fingerprint(),
     }
     if as_json:
-        print(json.dumps(facts | {"embed bytes": round(bytes_needed), "embed seconds": round(seconds, 1)}))
+        print(json.dumps(facts | {"embed bytes": bytes_needed, "embed seconds": round(seconds, 1)}))
         return
     for name, value in facts.items():
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
@@ -70,17 +71,14 @@ def info(
     print(f"{'embed takes':18} about {size(bytes_needed)} and {duration(seconds)} at {dim} dimensions")
 
 
-def _needs(graph: Graph, dim: int) -> tuple[float, float]:
-    """Bytes and seconds that embedding takes with default settings, about."""
+def _seconds(graph: Graph, dim: int) -> float:
+    """Time that embedding takes with default settings, about."""
     model = efge.EFGE()
-    arrays = (graph.indptr, graph.indices, graph.weights)
-    tables = 2 * 4 * graph.n_nodes * dim
     reach = min(model.window, model.walk_length - 1)
     around = 2 * reach * model.walk_length - reach * (reach + 1)
     cores = 1 + _FURTHER * (len(os.sched_getaffinity(0)) - 1 if hasattr(os, "sched_getaffinity") else 0)
-    rate = (_FAST if tables < _CACHE else _SLOW) * cores * 128 / dim
-    held = sum(array.nbytes for array in arrays if array is not None)
-    return _LIBRARIES + tables + held, graph.n_nodes * model.walks_per_node * around / rate
+    rate = (_FAST if 8 * graph.n_nodes * dim < _CACHE else _SLOW) * cores * 128 / dim
+    return graph.n_nodes * model.walks_per_node * around / rate
 
 
 @with_options(READING_OPTIONS)
@@ -115,7 +113,7 @@ def walks(
     say(f"wrote {len(corpus):,} walks to {output}, seed {corpus.seed}")
 
 
-@with_options(READING_OPTIONS, MODEL_OPTIONS)
+@with_options(READING_OPTIONS, RUNNING_OPTIONS, MODEL_OPTIONS)
 def embed(
     graph: Annotated[
         str | None, typer.Argument(metavar="GRAPH", help="A file, - for standard input, or a data set.")
@@ -131,11 +129,6 @@ def embed(
         typer.Option("--config", "-c", help="A .toml file with the same names, or the .json beside an output."),
     ] = None,
     to: Annotated[str | None, typer.Option(help="The format to write, if the suffix does not tell.")] = None,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A folder to keep the state of training in.", show_default=False)
-    ] = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Go on from the state in the folder, if any.")] = False,
-    every: Annotated[str, typer.Option(help="Time between two states, as 30s, 5min or 1h.")] = "60s",
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
@@ -157,7 +150,7 @@ def embed(
     explain(f"{run.graph}: {read!r}")
     explain(repr(estimator))
     begin = time.perf_counter()
-    fit(estimator, read, **_kept(estimator, checkpoint, resume, every))
+    fit(estimator, read, **_running(estimator, read, run.output, given(options, RUNNING_OPTIONS)))
     seconds = time.perf_counter() - begin
     estimator.embedding_.save(run.output, to)
     if run.output != "-":
@@ -167,22 +160,48 @@ def embed(
     say(f"wrote {estimator.embedding_!r} to {run.output} in {duration(seconds)}, seed {estimator.seed_}")
 
 
-def _kept(estimator: Any, folder: Path | None, resume: bool, every: str) -> dict[str, Any]:
-    """What fit is told of checkpoints."""
-    if folder is None:
-        if resume:
-            raise ValueError("resuming needs the folder of the state; give it by --checkpoint")
-        return {}
+def _running(estimator: Any, graph: Graph, output: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What fit is told of how to go about it; a training that would not fit in memory is refused."""
     from efge.estimator import WalkEmbedder
 
-    if not isinstance(estimator, WalkEmbedder):
-        raise ValueError(f"{type(estimator).__name__} keeps no state; --checkpoint is for models that learn from walks")
+    if options and not isinstance(estimator, WalkEmbedder):
+        name = next(iter(options)).replace("_", "-")
+        raise ValueError(f"--{name} is for models that learn from walks; {type(estimator).__name__} does not")
+    if "memory_limit" in options:
+        limit, mapped = size_in_bytes(options["memory_limit"]), "mmap" in options
+        needs = efge.estimate_memory(graph, estimator, mmap=mapped)
+        if needs.peak > limit:
+            raise ValueError(_too_large(needs, limit, estimator, options["memory_limit"]))
+    told: dict[str, Any] = {"mmap": Path(output).resolve().parent} if "mmap" in options else {}
+    return told | _kept(options)
+
+
+def _too_large(needs: Memory, limit: int, estimator: Any, said: str) -> str:
+    """What to lower, so that the training would not need more than the limit."""
+    rest = limit - (needs.peak - needs.tables)
+    dim = max(0, rest * estimator.dim // max(needs.tables, 1)) // 16 * 16
+    ways = [f"--dim {dim}"] if needs.tables and dim else []
+    ways += ["--mmap"] if needs.tables and rest > 0 else []
+    what = f"vectors {size(needs.tables)}, the graph {size(needs.graph)}, walks {size(needs.walks)}"
+    advice = (
+        f"try {' or '.join(ways)}" if ways else "the graph alone needs more; raise the limit, or take a smaller graph"
+    )
+    return f"this needs {size(needs.peak)} of memory ({what}), and the limit is {said}; {advice}"
+
+
+def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What fit is told of checkpoints."""
+    if "checkpoint" not in options:
+        if "resume" in options:
+            raise ValueError("resuming needs the folder of the state; give it by --checkpoint")
+        return {}
+    folder, every = options["checkpoint"], options.get("every", "60s")
     amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|h)?", every.strip())
     if amount is None:
         raise ValueError(f"a time is a number of s, min or h, as 30s; got {every!r}")
     seconds = float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
     VOICE.if_stopped = f"the state is kept in {folder}, and --resume goes on"
-    return {"checkpoint": efge.Checkpoints(folder, resume=resume, every=seconds)}
+    return {"checkpoint": efge.Checkpoints(folder, resume="resume" in options, every=seconds)}
 
 
 def fit(estimator: Any, graph: Graph, **options: Any) -> None:

@@ -121,6 +121,19 @@ _READING = {
     "encoding": Annotated[str | None, typer.Option(help="The text's encoding, as latin-1. \\[default: utf-8]")],
 }
 
+# How a run goes, on which its result does not depend.
+_RUNNING = {
+    "checkpoint": Annotated[Path | None, typer.Option(help="A folder to keep the state of training in.")],
+    "resume": Annotated[bool | None, typer.Option("--resume", help="Go on from the state in the folder, if any.")],
+    "every": Annotated[str | None, typer.Option(help="Time between two states, as 30s, 5min or 1h. \\[default: 60s]")],
+    "memory_limit": Annotated[
+        str | None, typer.Option(metavar="SIZE", help="Refuse a training that needs more memory than that, as 4G.")
+    ],
+    "mmap": Annotated[
+        bool | None, typer.Option("--mmap", help="Keep vectors in files beside the output while they are trained.")
+    ],
+}
+
 
 def _model_option(parameter: Parameter) -> Any:
     whose = "" if "EFGE" in parameter.estimators else f" {', '.join(parameter.estimators)} only."
@@ -129,6 +142,7 @@ def _model_option(parameter: Parameter) -> Any:
 
 
 READING_OPTIONS: Mapping[str, Any] = _READING
+RUNNING_OPTIONS: Mapping[str, Any] = _RUNNING
 MODEL_OPTIONS: Mapping[str, Any] = {name: _model_option(parameter) for name, parameter in PARAMETERS.items()}
 
 

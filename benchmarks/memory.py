@@ -1,0 +1,123 @@
+"""Peak memory of `efge embed` beside what `estimate_memory` says of it before.
+
+    python benchmarks/memory.py [--nodes 10000 100000 1000000]
+
+Each run is a process of its own, whose peak is read when it ends. A first one compiles, and does not count.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import efge
+from reading import memory
+
+
+@dataclass(frozen=True)
+class Case:
+    """A graph of some nodes and edges a node, and what is asked of the embedding."""
+
+    nodes: int
+    edges_a_node: int = 5
+    dim: int = 128
+    weighted: bool = False
+    words: bool = False
+    walks_per_node: int = 2
+
+    def write(self, path: Path) -> None:
+        """An edge list with ends at random, in which each node occurs."""
+        import pyarrow as pa
+        import pyarrow.csv
+
+        rng = np.random.default_rng(0)
+        sources = np.tile(np.arange(self.nodes), self.edges_a_node)
+        columns = {"source": sources, "target": rng.integers(0, self.nodes, len(sources))}
+        table = pa.table(columns)
+        if self.words:
+            names = pa.array([f"user_{number:x}" for number in range(self.nodes)])
+            table = pa.table({name: names.take(pa.array(rows)) for name, rows in columns.items()})
+        if self.weighted:
+            table = table.append_column("weight", pa.array(rng.random(len(sources)) + 0.5))
+        options = pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
+        pyarrow.csv.write_csv(table, path, options)
+
+    def options(self) -> list[str]:
+        return ["--dim", str(self.dim), "--walks-per-node", str(self.walks_per_node), "--seed", "1"]
+
+
+def run(path: Path, case: Case, *more: str) -> dict[str, Any]:
+    """Embed in a process of its own; bytes at the peak, and what was said of them before."""
+    arguments = ["embed", str(path), "-o", str(path.with_suffix(".npz")), *case.options(), *more]
+    done = subprocess.run(
+        [sys.executable, __file__, "--worker", *arguments], capture_output=True, text=True, check=True
+    )
+    graph = efge.read_graph(path)
+    model = efge.EFGE(dim=case.dim, walks_per_node=case.walks_per_node)
+    said = efge.estimate_memory(graph, model)
+    return {"case": case, "edges": graph.n_edges, "measured": json.loads(done.stdout), "said": said.peak}
+
+
+def work(arguments: list[str]) -> None:
+    """The command itself, in this process, and then the peak of its memory."""
+    from efge.cli import main
+
+    sys.argv = ["efge", "--quiet", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+    print(memory("VmHWM"))
+
+
+def cases(sizes: list[int]) -> list[Case]:
+    some = [Case(nodes) for nodes in sizes]
+    for nodes in sizes:
+        some += [Case(nodes, dim=32), Case(nodes, weighted=True), Case(nodes, words=True)]
+    return [
+        *some,
+        Case(max(sizes), dim=100),
+        Case(max(sizes) // 10, edges_a_node=100),
+        Case(sizes[0], walks_per_node=80),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nodes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--worker", nargs=argparse.REMAINDER)
+    arguments = parser.parse_args()
+    if arguments.worker:
+        work(arguments.worker)
+        return
+    print("| nodes | edges | dim | weights | names | said, MB | measured, MB | said / measured |")
+    print("| ---: | ---: | ---: | --- | --- | ---: | ---: | ---: |")
+    ratios = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "graph.tsv")
+        for words in (False, True):
+            warm = Case(1000, words=words, weighted=words)
+            warm.write(path)
+            run(path, warm)
+        for case in cases(arguments.nodes):
+            case.write(path)
+            found = run(path, case)
+            ratios.append(found["said"] / found["measured"])
+            kinds = f"{'yes' if case.weighted else 'no'} | {'words' if case.words else 'integers'}"
+            sizes = f"{found['said'] / 1e6:,.0f} | {found['measured'] / 1e6:,.0f} | {ratios[-1]:.2f}"
+            print(f"| {case.nodes:,} | {found['edges']:,} | {case.dim} | {kinds} | {sizes} |", flush=True)
+    worst = max(ratios, key=lambda ratio: abs(ratio - 1))
+    print(f"\nfarthest off: {worst:.2f}; the target of 20 % is {'met' if abs(worst - 1) <= 0.2 else 'MISSED'}")
+
+
+if __name__ == "__main__":
+    main()
