@@ -80,7 +80,14 @@ def _options(
 def main() -> None:
     """Run the command line."""
     # Asked to end, clean up first, as after Ctrl-C: a file that is half written goes away.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        _run()
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _run() -> NoReturn:
     try:
         code = app(standalone_mode=False)
     except _UsageError as error:
