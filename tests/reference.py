@@ -104,7 +104,9 @@ def second_order_walk(graph, start, key, number, length, p, q):
         if extra > 0:
             way_back = row_weights[row_nodes.index(before)] if before in row_nodes else 0.0
             # The kernel knows the sum of a row's weights from NumPy, which adds in an order of its own.
-            mass = float(np.add.reduce(np.array(row_weights))) if weighted else float(len(row_nodes))
+            heaviest = max(row_weights) if weighted else 1.0
+            mass = float(np.add.reduce(np.array(row_weights) / heaviest)) if weighted else float(len(row_nodes))
+            way_back /= heaviest
             pick = unit(bits) * (mass + extra * way_back)
             returns = pick >= mass
             if weighted:
@@ -123,7 +125,7 @@ def second_order_walk(graph, start, key, number, length, p, q):
             rejections += 1
             if rejections < PATIENCE:
                 continue
-            target = exact_step(graph, node, before, (near, far, back + extra), unit(stream.bits()))
+            target = exact_step(graph, node, before, (1.0, 1.0 / q, 1.0 / p), unit(stream.bits()))
         rejections = 0
         walk.append(target)
     return walk
@@ -136,12 +138,12 @@ def exact_step(graph, node, before, factors, goal):
 
 
 def second_order_shares(graph, before, node, factors):
+    """What each neighbor weighs, in units of the heaviest edge and of the largest factor, so that all stay numbers."""
     near, far, back = factors
-    shares = {}
-    for target, weight in zip(neighbors(graph, node), edge_weights(graph, node), strict=True):
-        factor = back if target == before else near if target in neighbors(graph, before) else far
-        shares[target] = weight * factor
-    return shares
+    targets, weights = neighbors(graph, node), edge_weights(graph, node)
+    chosen = [back if target == before else near if target in neighbors(graph, before) else far for target in targets]
+    shares = [weight / max(weights) * (factor / max(chosen)) for weight, factor in zip(weights, chosen, strict=True)]
+    return dict(zip(targets, shares, strict=True))
 
 
 def transition_probabilities(graph, before, node, *, p=1.0, q=1.0, weighted=True):

@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 from efge.errors import GraphError
 from efge.graph import Graph
 from efge.inputs import as_graph
-from efge.spectra import largest_singular_value, spectral_radius
+from efge.spectra import largest_singular_value, scaled, spectral_radius
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -258,6 +258,8 @@ def katz_terms(step: csr_array, at: npt.NDArray[np.float64]) -> Iterator[npt.NDA
         at = step @ at
         size = float(max(at.max(initial=0.0), -at.min(initial=0.0)))
         largest = max(largest, size)
+        if not size < np.inf:
+            raise GraphError("Katz' series left the finite numbers; lower beta, or bring the weights closer together")
         if size <= _NOTHING * largest:
             return
         yield at
@@ -278,14 +280,24 @@ def katz_beta(graph: Graph, beta: float | None = None) -> float:
     Traceback (most recent call last):
     ValueError: beta is positive and below 1 / spectral radius, which is 0.707107 here; got 0.8
     """
-    matrix = graph.to_scipy()
-    # Scaled to 1, so that no product of weights overflows.
-    largest = float(matrix.data.max(initial=0.0)) or 1.0
+    matrix, power = scaled(graph.to_scipy())
     if beta is None:
-        norm = largest_singular_value(matrix / largest)
-        return 0.5 / norm / largest if norm else 0.5
-    radius = spectral_radius(matrix / largest, graph.directed)
-    limit = 1 / radius / largest if radius else np.inf
+        # Half of the limit needs not be exact, and in long paths and grids it could not be had.
+        norm = largest_singular_value(matrix, accuracy=1e-7)
+        half = _halved(0.5 / norm, power) if norm else 0.5
+        if half == np.inf:
+            raise GraphError("the weights are so small that beta, half of 1 / their size, is no float; scale them up")
+        return half
+    radius = spectral_radius(matrix, graph.directed)
+    limit = _halved(1 / radius, power) if radius else np.inf
     if not 0 < beta < limit:
         raise ValueError(f"beta is positive and below 1 / spectral radius, which is {limit:g} here; got {beta!r}")
+    if not float(beta) * float(graph.to_scipy().data.max(initial=0.0)) < np.inf:
+        raise GraphError(f"beta times the largest weight is no float; lower beta, which is {beta!r}")
     return float(beta)
+
+
+def _halved(value: float, times: int) -> float:
+    """A number divided by a power of two; infinite if it is no float then."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(value, -times))

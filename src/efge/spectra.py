@@ -9,14 +9,33 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import LinearOperator, eigs, eigsh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
+
+from efge.errors import GraphError
 
 # Matrices up to this size are quicker dense than by iteration.
 DENSE = 512
+# How often iteration may begin again; it would otherwise go on for days where eigenvalues are close to each other.
+_MOST_RESTARTS = 3000
 
 
-def largest_singular_value(matrix: csr_array) -> float:
-    """The largest singular value of a square matrix.
+def scaled(matrix: csr_array) -> tuple[csr_array, int]:
+    """A matrix divided by a power of two, such that its largest entry is 1/2 or more and below 1; and that power.
+
+    No digit changes, and no product of entries overflows.
+
+    Examples
+    --------
+    >>> half, power = scaled(csr_array(np.array([[0.0, 3e-310], [4e-310, 0.0]])))
+    >>> float(half.max()), power
+    (0.57..., -1027)
+    """
+    power = int(np.frexp(matrix.data.max(initial=0.0))[1])
+    return csr_array((np.ldexp(matrix.data, -power), matrix.indices, matrix.indptr), shape=matrix.shape), power
+
+
+def largest_singular_value(matrix: csr_array, accuracy: float = 0.0) -> float:
+    """The largest singular value of a square matrix, to a relative accuracy, or as exact as it can be.
 
     Examples
     --------
@@ -29,7 +48,8 @@ def largest_singular_value(matrix: csr_array) -> float:
         return float(np.linalg.norm(matrix.toarray(), 2))
     transposed = matrix.T.tocsr()
     square = LinearOperator(matrix.shape, matvec=lambda x: transposed @ (matrix @ x), dtype=np.float64)
-    return float(np.sqrt(leading_eigenpairs(square, 1, "LA", np.random.default_rng(0))[0][0]))
+    found, _ = leading_eigenpairs(square, 1, "LA", np.random.default_rng(0), accuracy=accuracy)
+    return float(np.sqrt(found[0]))
 
 
 def spectral_radius(matrix: csr_array, directed: bool) -> float:
@@ -56,7 +76,7 @@ def spectral_radius(matrix: csr_array, directed: bool) -> float:
 
 
 def leading_eigenpairs(
-    matrix: Any, k: int, which: str, random: np.random.Generator
+    matrix: Any, k: int, which: str, random: np.random.Generator, accuracy: float = 0.0
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Eigenvalues at one end of a symmetric matrix's spectrum ("LA", "SA") or of largest size ("LM"), and vectors.
 
@@ -71,7 +91,13 @@ def leading_eigenpairs(
     # A new start after a breakdown is random as well, which newer versions let us seed.
     if "rng" in inspect.signature(eigsh).parameters:
         options["rng"] = random
-    values, vectors = eigsh(matrix, k, which=which, **options)
+    try:
+        values, vectors = eigsh(matrix, k, which=which, tol=accuracy, maxiter=_MOST_RESTARTS, **options)
+    except ArpackNoConvergence:
+        raise GraphError(
+            "the largest eigenvalues of this graph are too close to each other to be found, as those of long paths and"
+            " grids are; EFGE does without them"
+        ) from None
     order = np.argsort(values, kind="stable")
     return values[order], vectors[:, order]
 

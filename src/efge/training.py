@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, nullcontext
@@ -27,7 +28,7 @@ from efge.files import mapped
 from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
-from efge.kernels.walks import alias_tables
+from efge.kernels.streams import alias_tables
 from efge.seeds import stream_key
 from efge.tree import NO_TREE, Tree, huffman
 from efge.walks import Round
@@ -50,6 +51,8 @@ _PIECE = 1 << 28
 _ROWS_AT_ONCE = 1 << 14
 # Pairs held apart, and how often they are looked at.
 _HELD_PAIRS, _LOOKS = 4096, 20
+# Entries of vectors seldom exceed 3, and no sound training has brought them so far.
+_WILD = 100.0
 
 
 @dataclass(frozen=True)
@@ -160,6 +163,7 @@ def train(
             keeper.keep()
     trained.centers = _dense(centers, settings.dim)
     trained.contexts = trained.centers if settings.one_table else _dense(contexts, settings.dim)
+    _point_out_wildness(family, settings, trained)
     return trained
 
 
@@ -243,6 +247,19 @@ def _broken(
         " learned before is kept in embedding_",
         trained,
     )
+
+
+def _point_out_wildness(family: Family, settings: Settings, trained: Trained) -> None:
+    """Say so where steps were so large that they threw vectors about."""
+    first, last = (trained.history["log_likelihood"][i] for i in (0, -1))
+    largest = max(trained.centers.max(initial=0.0), -trained.centers.min(initial=0.0))
+    if last < first and largest > _WILD:
+        warnings.warn(
+            f"{family!r}: pairs held apart are less likely after training than before, and the vectors are huge; lower"
+            f" learning_rate (it is {settings.learning_rate:g})",
+            RuntimeWarning,
+            stacklevel=4,
+        )
 
 
 def _tables(walks: Source, family: Family, settings: Settings, folder: Path | None) -> tuple[Floats, Floats]:

@@ -7,6 +7,7 @@ of threads. Walks are numbered pass after pass; each pass visits all nodes once,
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from efge.graph import Graph, Nodes, Offsets
 from efge.inputs import as_graph
 from efge.kernels import text as text_kernel
 from efge.kernels import walks as kernel
+from efge.kernels.streams import alias_tables
 from efge.names import Fields, written_names
 from efge.seeds import chosen_seed, stream_key
 from efge.textfiles import read_tokens
@@ -34,6 +36,8 @@ _ROUND_NODES = 1 << 21
 _HELD_APART_EVERY = 100
 # A walk of a corpus that is longer than this is cut, so that memory stays bounded; pairs across a cut are lost.
 _LONGEST_WALK = 1 << 10
+# Going back counts at most so much more than all else: more changes nothing that can be seen, and sums stay finite.
+_MOST_BACK = 1e300
 
 
 @dataclass(frozen=True)
@@ -93,9 +97,17 @@ class Node2VecWalk:
         steps = _steps(graph, weighted=True)
         if self.p == self.q == 1:
             return _Stepper(steps, None)
-        highest = max(1.0, 1.0 / self.q)
-        back = 1.0 / self.p / highest
-        bias = kernel.Bias(1.0 / highest, 1.0 / self.q / highest, min(back, 1.0), max(back - 1.0, 0.0), graph.directed)
+        highest = max(1.0, _inverse(self.q))
+        back = min(_inverse(self.p) / highest, _MOST_BACK)
+        bias = kernel.Bias(
+            near=1.0 / highest,
+            far=_inverse(self.q) / highest,
+            back=min(back, 1.0),
+            extra=max(back - 1.0, 0.0),
+            away=_inverse(self.q),
+            home=_inverse(self.p),
+            directed=graph.directed,
+        )
         return _Stepper(steps, bias)
 
 
@@ -392,15 +404,29 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
     indptr = graph.indptr.astype(np.uint32 if entries < 2**32 else np.uint64)
     indices = np.append(graph.indices, graph.indices.dtype.type(0))
     keep, other = np.empty(0, np.uint32), np.empty(0, np.int32)
-    weights, strength = np.empty(0), np.empty(0)
+    weights, strength = np.empty(0), np.empty((0, 2))
     if weighted and graph.weights is not None:
-        # Only ratios matter; a power of two, which changes no digit, keeps sums of the largest floats finite.
-        weights = np.ldexp(graph.weights, -max(0, np.frexp(graph.weights.max(initial=0.0))[1] - 900))
-        strength = np.add.reduceat(np.append(weights, 0.0), graph.indptr[:-1]) if graph.n_nodes else strength
-        strength[graph.degrees == 0] = 0.0
+        # A copy, since the graph's own cannot be written to, for which kernels would be compiled once more.
+        weights, strength = graph.weights.copy(), _strength(graph, graph.weights)
         keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)
-        kernel.alias_tables(indptr, weights, keep, other)
+        alias_tables(indptr, weights, keep, other)
     return kernel.Steps(indptr, indices, weights, strength, keep, other)
+
+
+def _strength(graph: Graph, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """The largest weight of each row, and the sum of the row's weights in units of it."""
+    strength = np.ones((graph.n_nodes, 2))
+    rows = np.flatnonzero(graph.degrees)
+    if len(rows):
+        strength[rows, 0] = np.maximum.reduceat(weights, graph.indptr[rows])
+        relative = weights / np.repeat(strength[:, 0], graph.degrees)
+        strength[rows, 1] = np.add.reduceat(relative, graph.indptr[rows])
+    return strength
+
+
+def _inverse(value: float) -> float:
+    """1 / value, or the largest float: so small a value has no inverse."""
+    return min(1.0 / float(value), sys.float_info.max)
 
 
 def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:

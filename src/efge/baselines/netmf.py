@@ -21,7 +21,7 @@ from efge.estimator import NodeEmbedder
 from efge.graph import Graph
 from efge.inputs import as_graph
 from efge.seeds import chosen_seed, stream_key
-from efge.spectra import DENSE, column_signs, leading_eigenpairs
+from efge.spectra import DENSE, column_signs, leading_eigenpairs, scaled
 from efge.training import Progress
 
 Floats = npt.NDArray[np.float32]
@@ -36,6 +36,8 @@ _BLOCK = 1 << 21
 _SPARE, _LEAST_WIDTH, _MOST_BLOCKS, _CHECKED, _ACCURACY = 16, 32, 24, 3, 0.01
 # Eigenvalues this small beside the largest are rounding errors, and so are their vectors.
 _NOTHING = 1e-6
+# What the degrees of all nodes may be beside the smallest, so that their ratio is a float of 32 bits.
+_MOST_VOLUME = 1e36
 
 
 class NetMF(NodeEmbedder):
@@ -211,12 +213,16 @@ class NetMF(NodeEmbedder):
 
 def _without_directions(graph: Graph) -> tuple[csr_array, npt.NDArray[Any]]:
     """The symmetric adjacency matrix of the nodes that have edges, and their rows."""
-    matrix = graph.to_scipy()
-    # Only ratios of weights matter; scaled to 1, no sum of them overflows.
-    matrix = matrix / (matrix.data.max(initial=0.0) or 1.0)
-    if graph.directed:
-        matrix = (matrix + matrix.T).tocsr()
-    linked = np.flatnonzero(np.diff(matrix.indptr))
+    # Only ratios of weights matter; no sum of scaled ones overflows.
+    matrix, _ = scaled(graph.to_scipy())
+    matrix = (matrix + matrix.T).tocsr() if graph.directed else matrix
+    linked = np.union1d(np.flatnonzero(graph.degrees), graph.indices)
+    degrees = matrix.sum(axis=1)[linked]
+    if degrees.min(initial=1.0) <= degrees.sum() / _MOST_VOLUME:
+        raise GraphError(
+            "NetMF divides the sum of all weights by those of each node, in 32 bits; here they are more than 36 orders"
+            " of magnitude apart: bring the weights closer together, as by their logarithms, or pass weighted=False"
+        )
     return matrix[linked][:, linked], linked
 
 

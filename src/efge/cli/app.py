@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 import traceback
+import warnings
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -13,7 +14,7 @@ from typer.core import TyperGroup
 
 import efge
 from efge.cli import making, published, using
-from efge.cli.console import VOICE, Voice
+from efge.cli.console import VOICE, Voice, say
 
 # What the options of all commands are called; they count wherever they stand.
 _VOICES = {"--quiet": "quiet", "--verbose": "verbose", "--debug": "debug"}
@@ -82,7 +83,9 @@ def main() -> None:
     # Asked to end, clean up first, as after Ctrl-C: a file that is half written goes away.
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        _run()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *place: say(" ".join(str(message).split()))
+            _run()
     finally:
         signal.signal(signal.SIGTERM, before)
 

@@ -18,6 +18,9 @@ from efge.kernels.streams import GOLDEN, U, mix, stream, unit
 ABREAST = 64
 # After so many rejections in a row a second-order step is drawn from its exact distribution, whatever p and q are.
 PATIENCE = 48
+# A row is long if it has so many entries, and so many for each of the row that a walk came from; most of a long row is
+# far from there, unless this small a part of its weight is.
+LONG, LONGER, SMALL_PART = 1024, 8, 1 / 64
 
 _NONE, _ONE = np.uint64(0), np.uint64(1)
 
@@ -50,57 +53,11 @@ def choose(key, count, chosen):
         chosen[i] = high_product(mix(state), U(count))
 
 
-@njit(cache=True, nogil=True)
-def alias_tables(indptr, weights, keep, other):
-    """Vose's alias tables, a row each: slot s is kept if 32 random bits are below keep[s], else it means other[s].
-
-    `other` counts from the start of the row.
-    """
-    longest = 0
-    for node in range(indptr.shape[0] - 1):
-        longest = max(longest, np.int64(indptr[node + 1]) - np.int64(indptr[node]))
-    share = np.empty(longest, np.float64)
-    small = np.empty(longest, np.int64)
-    large = np.empty(longest, np.int64)
-    for node in range(indptr.shape[0] - 1):
-        row = np.int64(indptr[node])
-        degree = np.int64(indptr[node + 1]) - row
-        # Dividing by the heaviest first keeps the sum finite.
-        heaviest = 0.0
-        for i in range(degree):
-            heaviest = max(heaviest, weights[row + i])
-        total = 0.0
-        for i in range(degree):
-            total += weights[row + i] / heaviest
-        smalls = 0
-        larges = 0
-        for i in range(degree):
-            share[i] = weights[row + i] / heaviest * degree / total
-            other[row + i] = i
-            keep[row + i] = np.uint32(0xFFFFFFFF)
-            if share[i] < 1.0:
-                small[smalls] = i
-                smalls += 1
-            else:
-                large[larges] = i
-                larges += 1
-        while smalls > 0 and larges > 0:
-            smalls -= 1
-            i = small[smalls]
-            j = large[larges - 1]
-            keep[row + i] = np.uint32(min(share[i] * 4294967296.0, 4294967295.0))
-            other[row + i] = j
-            share[j] -= 1.0 - share[i]
-            if share[j] < 1.0:
-                larges -= 1
-                small[smalls] = j
-                smalls += 1
-
-
 class Steps(NamedTuple):
     """What a step needs to know of the graph; where steps ignore weights, all but the first two arrays are empty.
 
-    `indices` has one entry more than the graph, so that looking past the last row at a dead end is harmless.
+    `indices` has one entry more than the graph, so that looking past the last row at a dead end is harmless. `strength`
+    has the largest weight of each row, and the sum of all of them in units of it: no sum overflows, whatever they are.
     """
 
     indptr: np.ndarray
@@ -166,13 +123,16 @@ class Bias(NamedTuple):
     """node2vec's weights for a step from t over v to x, all divided by the largest weight of an x that is not t.
 
     `near` (x is a neighbor of t), `far` (it is not) and `back` (x is t) are acceptance probabilities; `extra` is by
-    how much going back outweighs everything else, and is drawn apart, so that a small p rejects nothing.
+    how much going back outweighs everything else, and is drawn apart, so that a small p rejects nothing. `away` (1/q)
+    and `home` (1/p) are what the weights are before they are divided, and lose nothing where p and q are extreme.
     """
 
     near: float
     far: float
     back: float
     extra: float
+    away: float
+    home: float
     directed: bool
 
 
@@ -207,24 +167,85 @@ def _edge_weight(indptr, indices, weights, source, target):
 
 
 @njit
-def _exact_place(indptr, indices, weights, bias, bits, node, before):
+def _share(indptr, indices, weights, factors, heaviest, place, before):
+    """What an entry weighs in units of its row's heaviest, and the factor for where a walk from `before` would go."""
+    target = U(indices[place])
+    near, away, home = factors
+    weight = weights[place] / heaviest if weights.shape[0] else 1.0
+    if target == before:
+        return weight, home
+    return weight, near if _edge_weight(indptr, indices, weights, before, target) > 0.0 else away
+
+
+@njit
+def _exact_place(indptr, indices, weights, strength, bias, bits, node, before):
     """A place in the row of `node`, drawn from the exact second-order distribution by summing it up."""
     row, end = U(indptr[node]), U(indptr[node + _ONE])
+    heaviest = strength[node, 0] if weights.shape[0] else 1.0
+    factors = (1.0, bias.away, bias.home)
+    # Beside the largest factor that occurs, so that whatever p and q are, some share is no smaller than its weight.
+    largest = 0.0
+    for place in range(row, end):
+        weight, factor = _share(indptr, indices, weights, factors, heaviest, place, before)
+        if weight > 0.0:
+            largest = max(largest, factor)
     goal = np.inf
     for _ in range(2):
         total = 0.0
         for place in range(row, end):
-            target = U(indices[place])
-            share = weights[place] if weights.shape[0] else 1.0
-            if target == before:
-                share *= bias.back + bias.extra
-            else:
-                share *= bias.near if _edge_weight(indptr, indices, weights, before, target) > 0.0 else bias.far
-            total += share
+            weight, factor = _share(indptr, indices, weights, factors, heaviest, place, before)
+            total += weight * (factor / largest)
             if total > goal:
                 return place
         goal = total * unit(bits)
     return end - _ONE
+
+
+@njit
+def _near(indptr, indices, weights, heaviest, node, before, goal):
+    """What the entries of a row that `before` has too weigh together; and the place where that exceeds a goal."""
+    row, end = U(indptr[node]), U(indptr[node + _ONE])
+    total = 0.0
+    for k in range(U(indptr[before]), U(indptr[before + _ONE])):
+        place = _find(indices, row, end - row, U(indices[k]))
+        if place < end and U(indices[k]) != before:
+            total += weights[place] / heaviest if weights.shape[0] else 1.0
+            if total > goal:
+                return total, place
+    return total, end
+
+
+@njit
+def _place_in_long_row(indptr, indices, weights, strength, keep, other, bias, state, node, before):
+    """As `_exact_place`, by a look at the other row, which is short, and by tries for what is far from `before`.
+
+    The place is the row's end if only a small part is far, and tries would be many.
+    """
+    row, end, weighted = U(indptr[node]), U(indptr[node + _ONE]), weights.shape[0] > 0
+    heaviest = strength[node, 0] if weighted else 1.0
+    mass = strength[node, 1] if weighted else np.float64(np.int64(end - row))
+    home = _edge_weight(indptr, indices, weights, node, before) / heaviest
+    near = _near(indptr, indices, weights, heaviest, node, before, np.inf)[0]
+    far = mass - near - home
+    if far < mass * SMALL_PART:
+        return state, end
+    largest = max(bias.away, 1.0 if near > 0.0 else 0.0, bias.home if home > 0.0 else 0.0)
+    far_share, near_share = far * (bias.away / largest), near / largest
+    state += GOLDEN
+    pick = unit(mix(state)) * (far_share + near_share + home * (bias.home / largest))
+    if pick >= far_share + near_share:
+        return state, _find(indices, row, end - row, before)
+    if pick >= far_share:
+        return state, _near(indptr, indices, weights, heaviest, node, before, (pick - far_share) * largest)[1]
+    while True:
+        state += GOLDEN
+        bits = mix(state)
+        place = row + high_product(bits, end - row)
+        if weighted and (bits & U(0xFFFFFFFF)) >= U(keep[place]):
+            place = row + U(other[place])
+        target = U(indices[place])
+        if target != before and _edge_weight(indptr, indices, weights, before, target) == 0.0:
+            return state, place
 
 
 @njit
@@ -267,8 +288,9 @@ def _propose(indptr, indices, strength, extra, w, return_weight, running):
         for i in range(running):
             row = U(indptr[w[_NODE, i]])
             degree = U(indptr[w[_NODE, i] + _ONE]) - row
-            mass = strength[w[_NODE, i]] if weighted else np.float64(np.int64(degree))
-            pick = unit(w[_BITS, i]) * (mass + extra * return_weight[i])
+            mass = strength[w[_NODE, i], 1] if weighted else np.float64(np.int64(degree))
+            way_back = return_weight[i] / strength[w[_NODE, i], 0] if weighted else return_weight[i]
+            pick = unit(w[_BITS, i]) * (mass + extra * way_back)
             w[_ACCEPTED, i] = U(pick >= mass)
             if not weighted:
                 w[_PLACE, i] = row + min(U(np.int64(pick)), degree - _ONE)
@@ -334,14 +356,22 @@ def _decide(indptr, indices, directed, accept_near, w, left):
 
 
 @njit
-def _insist(indptr, indices, weights, bias, w, running):
+def _insist(indptr, indices, weights, strength, keep, other, bias, w, running):
     """Draw the step of walkers that were rejected too often from its exact distribution."""
     for i in range(running):
         w[_REJECTIONS, i] = (w[_REJECTIONS, i] + _ONE) * (_ONE - w[_ACCEPTED, i])
         if w[_REJECTIONS, i] == U(PATIENCE):
-            w[_STATE, i] += GOLDEN
-            bits = mix(w[_STATE, i])
-            w[_PLACE, i] = _exact_place(indptr, indices, weights, bias, bits, w[_NODE, i], w[_BEFORE, i])
+            node, before = w[_NODE, i], w[_BEFORE, i]
+            place = end = U(indptr[node + _ONE])
+            width, width_before = end - U(indptr[node]), U(indptr[before + _ONE]) - U(indptr[before])
+            if width >= U(LONG) and width >= U(LONGER) * width_before:
+                w[_STATE, i], place = _place_in_long_row(
+                    indptr, indices, weights, strength, keep, other, bias, w[_STATE, i], node, before
+                )
+            if place == end:
+                w[_STATE, i] += GOLDEN
+                place = _exact_place(indptr, indices, weights, strength, bias, mix(w[_STATE, i]), node, before)
+            w[_PLACE, i] = place
             w[_TARGET, i] = U(indices[w[_PLACE, i]])
             w[_ACCEPTED, i] = _ONE
             w[_REJECTIONS, i] = _NONE
@@ -393,7 +423,7 @@ def second_order_walks(steps, bias, starts, key, first, walks, lengths):
         if left > _NONE:
             _decide(indptr, indices, bias.directed, bias.near > bias.far, w, left)
         if sure < 1.0 or bias.back < 1.0:
-            _insist(indptr, indices, weights, bias, w, running)
+            _insist(indptr, indices, weights, strength, keep, other, bias, w, running)
         if bias.extra > 0.0:
             _weigh_return(indptr, indices, weights, bias.directed, w, return_weight, running)
         _advance(w, running, walks)
