@@ -137,7 +137,9 @@ def test_the_state_of_another_version_is_refused(tmp_path, monkeypatch):
 
 def test_a_folder_that_holds_a_state_is_not_overwritten(tmp_path):
     stopped(tmp_path)
-    with pytest.raises(efge.CheckpointError, match="resume it, or name another folder"):
+    with pytest.raises(
+        efge.CheckpointError, match=r"resume it \(--resume .*resume=True\) in Python\), or name another folder"
+    ):
         model().fit(GRAPH, checkpoint=tmp_path)
 
 

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import CheckpointError
-from efge.files import written_whole
+from efge.files import locked, written_whole
 
 Table = npt.NDArray[np.float32]
 
@@ -97,6 +97,9 @@ class Checkpoints:
     def begin(self, identity: Mapping[str, Any], tables: Sequence[Table]) -> State:
         """Say what is to be trained, fill the tables from the newest state that is whole, and tell how far it is."""
         self._identity = json.loads(json.dumps(dict(identity)))
+        for left in self.folder.glob(".state-*"):
+            # A run that was killed while it wrote has left this.
+            left.unlink(missing_ok=True)
         for path in self._paths():
             try:
                 return self._read(path, tables)
@@ -110,10 +113,10 @@ class Checkpoints:
         if not os.access(self.folder, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
         if self._paths() and not self.resume:
-            raise CheckpointError(f"{self.folder} holds the state of an earlier run; resume it, or name another folder")
-        for left in self.folder.glob(".state-*"):
-            # A run that was killed while it wrote has left this.
-            left.unlink(missing_ok=True)
+            raise CheckpointError(
+                f"{self.folder} holds the state of an earlier run; resume it (--resume on the command line,"
+                " Checkpoints(folder, resume=True) in Python), or name another folder"
+            )
 
     def _paths(self) -> list[Path]:
         """Files of states, the newest first."""
@@ -165,6 +168,17 @@ class Checkpoints:
             stream.write(digest.digest())
         for old in self._paths()[_KEPT:]:
             old.unlink(missing_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Hold the folder, which no other run may have meanwhile; what a killed process held is free again."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder) as alone:
+            if not alone:
+                raise CheckpointError(
+                    f"{self.folder} is in use by another run; wait for its end, or name another folder"
+                )
+            yield
 
     @contextmanager
     def watching(self) -> Iterator[None]:

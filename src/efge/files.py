@@ -210,6 +210,37 @@ def sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
+@contextmanager
+def locked(folder: Path) -> Iterator[bool]:
+    """Whether nobody else holds the folder, which is then held; the system frees it when its process ends, however.
+
+    Nothing is written for that. Where folders cannot be locked, nobody holds them.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield True
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            yield False
+            return
+        except OSError:
+            # A file system that knows no locks.
+            yield True
+            return
+        try:
+            yield True
+        finally:
+            # Said aloud, because a process forked meanwhile would else go on holding it.
+            fcntl.flock(descriptor, fcntl.LOCK_UN)
+    finally:
+        os.close(descriptor)
+
+
 def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
     packed: Any = nullcontext(raw)
     if suffix == ".gz":

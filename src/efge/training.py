@@ -9,9 +9,9 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -142,9 +142,9 @@ def train(
     model = model._replace(shares=_shares(corpus, tree, room))
     look = _Look(walks, corpus, family, model, plan)
     keeper = _Keeper(checkpoints, lambda: _identity(corpus, family, settings), trained)
-    look.state = trained.state = keeper.begin()
     tell = progress or (lambda at: None)
     with ThreadPoolExecutor(walks.threads) as pool, keeper.watching():
+        look.state = trained.state = keeper.begin()
         if not look.state.pieces:
             look(0)
         tell(Progress(0, corpus.pairs, look.last))
@@ -189,8 +189,13 @@ class _Keeper:
         if self.checkpoints is not None:
             self.checkpoints.keep(self.trained.state, (self.trained.centers, self.trained.contexts))
 
-    def watching(self) -> AbstractContextManager[None]:
-        return nullcontext() if self.checkpoints is None else self.checkpoints.watching()
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        if self.checkpoints is None:
+            yield
+            return
+        with self.checkpoints.held(), self.checkpoints.watching():
+            yield
 
 
 def _identity(corpus: Corpus, family: Family, settings: Settings) -> dict[str, Any]:
