@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 import efge
 from efge import Graph, GraphError, as_graph, read_graph
+from test_cli import run
 
 EDGES = [("ann", "bob", 2.0), ("bob", "cid", 0.5), ("cid", "ann", 1.0), ("dan", "dan", 3.0)]
 NUMBERED = [(0, 1, 2.0), (0, 2, 1.0), (1, 2, 0.5), (3, 3, 3.0)]
@@ -968,3 +969,36 @@ def test_the_networks_of_the_paper_have_their_counts(networks, name, nodes, edge
     loops = {"citeseer": 124, "astroph": 59, "hepth": 21, "grqc": 6}
     assert graph.n_self_loops == loops.get(name, 0)
     assert efge.as_graph(graph, drop_self_loops=True).n_edges == edges - graph.n_self_loops
+
+
+@pytest.mark.parametrize("text", ["source,target,trips\na,b,3\n", "trips\tfrom\tto\n0.5\ta\tb\n"])
+def test_a_column_of_numbers_that_is_not_read_is_pointed_out(write, text):
+    path = write("graph.tsv" if "\t" in text else "graph.csv", text)
+    with pytest.warns(UserWarning, match=r"line 1: the column 'trips' is not read; .*weight='trips' .--weight trips."):
+        assert not efge.read_graph(path).is_weighted
+    assert efge.read_graph(path, weight="trips").is_weighted
+    assert not efge.read_graph(path, weighted=False).is_weighted
+
+
+def test_columns_that_cannot_be_a_weight_are_left_alone_without_a_word(write):
+    for number, extra in enumerate(("kind\na,b,friend", "day\na,b,2020-01-01", "x,y\na,b,1,2", "change\na,b,-1")):
+        assert not efge.read_graph(write(f"{number}.csv", f"source,target,{extra}\n")).is_weighted
+
+
+def test_an_embedding_is_said_to_be_no_graph(tmp_path):
+    path = tmp_path / "vectors.npz"
+    efge.Embedding([[1.0], [2.0]], ["a", "b"]).save(path)
+    with pytest.raises(efge.GraphError, match=r"vectors\.npz: this is an embedding, vectors under names, and no graph"):
+        efge.read_graph(path)
+
+
+def test_the_shell_is_told_of_its_own_options(write):
+    done = run("info", write("wide.txt", "a b c d e\n"))
+    assert "as source=0, target=1, weight=2 (--source 0 --target 1 --weight 2)" in done.stderr
+    done = run("info", write("headed.txt", "a b c\na b 1\n"))
+    assert "if this line names the columns, pass header=True (--header)" in done.stderr
+    graph = write("graph.txt", "a b\n")
+    done = run("embed", graph, "-o", graph.with_suffix(".what"))
+    assert "pass one as format= (--format, or --to for what is written), known: npz" in done.stderr
+    done = run("info", write("graph.csv", "source,target,trips\na,b,3\n"), "--unweighted")
+    assert (done.returncode, done.stderr) == (0, "")

@@ -185,7 +185,7 @@ def _from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: boo
     if not directed and not symmetric:
         raise GraphError(
             "an undirected graph has a symmetric matrix and this one is not; "
-            "pass directed=True, or make it symmetric, as (a + a.T) / 2"
+            "pass directed=True (--directed), or make it symmetric, as (a + a.T) / 2"
         )
     graph = Graph._of_valid(matrix.indptr, matrix.indices, matrix.weights, matrix.names, directed)
     return _from_graph(graph, Reading(nodes=reading.nodes))

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import warnings
+import zipfile
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -320,7 +321,11 @@ def _load_mat(file: _File) -> Any:
 def _load_npz(file: _File) -> Any:
     import scipy.sparse
 
-    return scipy.sparse.load_npz(_bytes(file))
+    data = _bytes(file)
+    if zipfile.is_zipfile(data) and "vectors.npy" in zipfile.ZipFile(data).namelist():
+        raise GraphError("this is an embedding, vectors under names, and no graph; give the graph that it was made of")
+    data.seek(0)
+    return scipy.sparse.load_npz(data)
 
 
 def _load_matrix_market(file: _File) -> Any:

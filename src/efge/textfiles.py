@@ -6,6 +6,8 @@ the file; so memory holds the edges and a few blocks, never the text.
 
 from __future__ import annotations
 
+import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -184,7 +186,7 @@ def _weights(lines: Lines, column: int, first: Line) -> Weights:
         try:
             values[i] = float("none" if "_" in text else text)
         except ValueError:
-            hint = "; if this line names the columns, pass header=True" if place == first.place else ""
+            hint = "; if this line names the columns, pass header=True (--header)" if place == first.place else ""
             raise GraphError(f"{place}: a weight is a number; got {text!r}{hint}") from None
         if not 0 < values[i] < np.inf:
             raise GraphError(f"{place}: a weight is finite and positive; got {text}")
@@ -229,14 +231,28 @@ def _layout(head: list[Line], written: TextFormat, columns: Columns) -> _Layout:
     if len(first) < 2:
         raise GraphError(f"{place}: an edge has two node names; got {len(first)} field")
     if len(first) > 3 and columns.source is None and not (header and pair_by_name(first)):
-        hint = "choose columns, as source=0, target=1, weight=2"
+        hint = "choose columns, as source=0, target=1, weight=2 (--source 0 --target 1 --weight 2)"
         if any(field.startswith("{") for field in first):
             hint = "for attributes in braces, write the file again with networkx.write_weighted_edgelist"
         raise GraphError(f"{place}: an edge has two node names and at most a weight; got {len(first)} fields; {hint}")
     try:
-        return _Layout(delimiter, len(first), header, *columns.choose(first if header else [], len(first)))
+        layout = _Layout(delimiter, len(first), header, *columns.choose(first if header else [], len(first)))
     except GraphError as error:
         raise GraphError(f"{place}: {error}") from None
+    if header and len(first) == len(second) == 3 and layout.weight is None and columns.weighted is None:
+        _point_out_weight(place, first, second, 3 - layout.source - layout.target)
+    return layout
+
+
+def _point_out_weight(place: str, names: list[str], values: list[str], other: int) -> None:
+    """Say so where the only other column than an edge's ends has numbers, and a name that no weight is known by."""
+    if re.fullmatch(r"\d+\.?\d*([eE][+-]?\d+)?", values[other]):
+        name = names[other]
+        warnings.warn(
+            f"{place}: the column {name!r} is not read; if it is the weight, pass weight={name!r} (--weight {name}),"
+            " else weighted=False (--unweighted)",
+            stacklevel=2,
+        )
 
 
 def _delimiter(line: Line, given: str | None, likely: range) -> int:

@@ -87,7 +87,8 @@ def _format_of(path: str | os.PathLike[str], given: str | None) -> str:
     kind = _SUFFIXES.get(inner if packed else last) if given is None else str(given).lower()
     known = ", ".join([*_FORMATS, "tensorboard"])
     if kind is None:
-        raise EmbeddingError(f"{label}: the suffix does not tell the format; pass one as format=, known: {known}")
+        how = "pass one as format= (--format, or --to for what is written)"
+        raise EmbeddingError(f"{label}: the suffix does not tell the format; {how}, known: {known}")
     if kind not in _FORMATS and kind != "tensorboard":
         raise EmbeddingError(f"no format {given!r}; known: {known}")
     if packed and kind in _FORMATS and not _FORMATS[kind].packs:

@@ -221,7 +221,8 @@ def _without_directions(graph: Graph) -> tuple[csr_array, npt.NDArray[Any]]:
     if degrees.min(initial=1.0) <= degrees.sum() / _MOST_VOLUME:
         raise GraphError(
             "NetMF divides the sum of all weights by those of each node, in 32 bits; here they are more than 36 orders"
-            " of magnitude apart: bring the weights closer together, as by their logarithms, or pass weighted=False"
+            " of magnitude apart: bring the weights closer together, as by their logarithms, or leave them out"
+            " (weighted=False, --unweighted)"
         )
     return matrix[linked][:, linked], linked
 
