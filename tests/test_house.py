@@ -39,6 +39,8 @@ ROOMS = [
     "textlines",
     "textfiles",
     "objects",
+    "matlabfiles",
+    "matrixfiles",
     "readers",
     "inputs",
     "seeds",

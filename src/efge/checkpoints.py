@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import CheckpointError
-from efge.files import locked, written_whole
+from efge.files import from_json, locked, written_whole
 
 Table = npt.NDArray[np.float32]
 
@@ -90,7 +90,7 @@ class Checkpoints:
             try:
                 with path.open("rb") as file:
                     return int(_header(file, path)["identity"]["seed"])
-            except (CheckpointError, OSError, KeyError, TypeError, ValueError):
+            except (CheckpointError, OSError, KeyError, TypeError, ValueError, OverflowError):
                 continue
         return None
 
@@ -207,15 +207,24 @@ def _header(file: BinaryIO, path: Path) -> dict[str, Any]:
     if file.readline(len(_MARK)) != _MARK:
         raise _DamagedError(f"{path}: the state is damaged: it does not begin as one")
     try:
-        header = json.loads(file.readline(_LONGEST_HEADER))
-        state = State(**header["state"])
-        whole = isinstance(header["identity"], dict) and isinstance(state.pieces, int) and state.pieces >= 0
+        header = from_json(file.readline(_LONGEST_HEADER))
+        whole = isinstance(header["identity"], dict) and _is_whole(State(**header["state"]))
     except (ValueError, KeyError, TypeError):
         whole = False
     if not whole:
         raise _DamagedError(f"{path}: the state is damaged: its heading cannot be read")
     found: dict[str, Any] = header
     return found
+
+
+def _is_whole(state: State) -> bool:
+    """Whether a state holds what training goes on with: something was seen if, and only if, something was done."""
+    pairs, values = state.history["pairs"], state.history["log_likelihood"]
+    if not type(pairs) is type(values) is list or not type(state.pieces) is type(state.since_best) is int:
+        return False
+    kinds = all(isinstance(value, (int, float)) for value in (state.best, *pairs, *values))
+    even = len(state.history) == 2 and len(pairs) == len(values)
+    return kinds and even and all(0 <= seen < 1 << 63 for seen in pairs) and bool(pairs) == (state.pieces > 0)
 
 
 def _check(file: BinaryIO, path: Path) -> None:

@@ -70,6 +70,19 @@ class EvaluationError(ValueError):
     """
 
 
+def reason_of(error: BaseException) -> str:
+    r"""What an error of another library says, in a line that is not too long.
+
+    Examples
+    --------
+    >>> from efge.errors import reason_of
+    >>> reason_of(KeyError()), reason_of(ValueError("no\nsuch  thing"))
+    ('KeyError', 'no such thing')
+    """
+    said = " ".join(str(error)[:10_000].split())
+    return (said[:300] + "..." if len(said) > 300 else said) or type(error).__name__
+
+
 def check_counts(**counts: Any) -> None:
     """Refuse what cannot be a number of something.
 

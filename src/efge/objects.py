@@ -155,6 +155,12 @@ def _from_matrix(x: Any, reading: Reading) -> Graph:
     """A SciPy sparse matrix or array: an entry other than zero is an edge."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
         raise GraphError(f"an adjacency matrix is square; got shape {x.shape}")
+    if hasattr(x, "check_format"):
+        # SciPy would look for the entries of a row wherever the matrix says they are.
+        try:
+            x.check_format(full_check=True)
+        except ValueError as error:
+            raise GraphError(f"the matrix does not hold together: {error}") from None
     entries = x.tocoo()
     values = entries.data
     if values.dtype.kind == "c":
@@ -168,6 +174,8 @@ def _from_matrix(x: Any, reading: Reading) -> Graph:
 
 def _from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: bool, reading: Reading) -> Graph:
     """A graph from a matrix's entries: undirected if the matrix is symmetric, unless told otherwise."""
+    if n >= 1 << 31:
+        raise GraphError(f"a graph has fewer than {1 << 31:,} nodes; got {n:,}")
     if ends.size and not (ends.min() >= 0 and ends.max() < n):
         raise GraphError(f"nodes are numbered 0 to {n - 1}; an edge has {ends.min()} to {ends.max()}")
     if weighted:
@@ -175,7 +183,7 @@ def _from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: boo
     matrix = graph_from_edges(
         np.ascontiguousarray(ends.T, np.int32),
         values if weighted else None,
-        name_array(range(n)),
+        name_array(np.arange(n)),
         directed=True,
         drop_self_loops=reading.drop_self_loops,
     )

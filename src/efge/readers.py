@@ -6,7 +6,6 @@ import io
 import os
 import re
 import warnings
-import zipfile
 from collections.abc import Callable, Hashable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -14,15 +13,22 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from efge.columns import Columns
-from efge.errors import GraphError
+from efge.errors import GraphError, reason_of
 from efge.files import PACKED, in_utf8, label_of, opened
 from efge.graph import Graph, graph_from_edges
+from efge.matlabfiles import read_matlab
+from efge.matrixfiles import read_matrix_market, read_sparse_archive
 from efge.names import names_of
 from efge.objects import Reading, graph_from_object
 from efge.textfiles import NumberedEdges, TextFormat, read_adjacency_list, read_edge_list, read_node_names
 from efge.textlines import TextSource
 
 _Path = str | os.PathLike[str]
+
+# Elements of XML that stand in each other, and characters of a line that NetworkX splits.
+_DEEPEST_XML, _LONGEST_PAJEK_LINE = 100, 10_000
+# A sparse matrix says how many nodes there are, at no cost: so many are believed, or so many for each byte of the file.
+_MOST_NODES, _MOST_NODES_A_BYTE = 1_000_000, 10
 
 
 class _File(NamedTuple):
@@ -173,15 +179,19 @@ def _object_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File],
                 nodes = names_of([str(name) for name in nodes]).tolist()
             graph = graph_from_object(loaded, replace(file.reading, nodes=nodes))
             return _with_plain_names(graph) if in_text else graph
-        except (GraphError, MemoryError) as error:
-            known = isinstance(error, MemoryError) or str(error).startswith(file.label)
-            raise error if known else GraphError(f"{file.label}: {error}") from None
+        except GraphError as error:
+            raise error if str(error).startswith(file.label) else GraphError(f"{file.label}: {error}") from None
+        except MemoryError as error:
+            # Arrow asks for as much as a file says it needs.
+            claimed = type(error).__name__ == "ArrowMemoryError"
+            raise (
+                GraphError(f"{file.label}: it needs more memory than there is: {error}") if claimed else error
+            ) from None
         except ModuleNotFoundError as error:
             extra = error.name
             raise GraphError(f"{file.label}: reading {kind} needs {extra}: pip install 'efge[{extra}]'") from None
         except Exception as error:
-            reason = " ".join(str(error).split()) or type(error).__name__
-            raise GraphError(f"{file.label}: not a {kind} file that can be read: {reason}") from None
+            raise GraphError(f"{file.label}: not a {kind} file that can be read: {reason_of(error)}") from None
 
     return read
 
@@ -238,11 +248,40 @@ def _load_graphml(file: _File) -> Any:
     import networkx as nx
 
     data = _bytes(file)
-    for edge in re.findall(rb"<edge\b[^>]*>", data.getvalue()):
-        # NetworkX would make a node called None.
-        if not (re.search(rb"\bsource\s*=", edge) and re.search(rb"\btarget\s*=", edge)):
-            raise GraphError(f"an edge has a source and a target; got {edge.decode('utf-8', 'replace')}")
+    _check_xml(data.getvalue())
     return nx.read_graphml(data, force_multigraph=True)
+
+
+def _check_xml(data: bytes) -> None:
+    """Refuse what no graph needs: declarations, which can fetch files or grow without end, and endless nesting."""
+    from xml.parsers.expat import ParserCreate
+
+    depth = 0
+
+    def declared(name: str, *_: Any) -> None:
+        raise GraphError(f"GraphML declares no types and no entities; line {parser.CurrentLineNumber} does")
+
+    def begin(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST_XML:
+            raise GraphError(
+                f"elements stand in each other {_DEEPEST_XML} deep at most; line {parser.CurrentLineNumber}"
+            )
+        # NetworkX would make a node called None.
+        if name.rpartition(":")[2] == "edge" and not attributes.keys() >= {"source", "target"}:
+            raise GraphError(f"line {parser.CurrentLineNumber}: an edge has a source and a target")
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    parser = ParserCreate()
+    parser.StartDoctypeDeclHandler = declared
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler = begin
+    parser.EndElementHandler = end
+    parser.Parse(data, True)
 
 
 def _load_gml(file: _File) -> Any:
@@ -285,57 +324,57 @@ def _check_pajek_edges(text: str) -> None:
         if line.lstrip().startswith("*"):
             section = line.split()[0].lower()
         elif section in ("*edges", "*arcs") and len(line.split()) == 1 and not line.lstrip().startswith("%"):
-            raise GraphError(f"line {number}: an edge has two ends; got {line.strip()!r}")
+            raise GraphError(f"line {number}: an edge has two ends; got {line.strip()[:80]!r}")
+        if section != "*matrix" and len(line) > _LONGEST_PAJEK_LINE:
+            # NetworkX needs the square of their number.
+            raise GraphError(f"line {number}: a line has {_LONGEST_PAJEK_LINE:,} characters at most; got {len(line):,}")
 
 
 def _load_mat(file: _File) -> Any:
-    import numpy as np
-    import scipy.io
-    import scipy.sparse
+    from scipy.sparse import issparse
 
-    try:
-        found = scipy.io.loadmat(_bytes(file))
-    except NotImplementedError:
-        raise GraphError(f"{file.label}: Matlab files are read up to version 7; save it with -v7") from None
-    if "Problem" in found and "A" in (found["Problem"].dtype.names or ()):
-        found["Problem"] = found["Problem"]["A"][0, 0]
+    found = read_matlab(_bytes(file).getvalue(), file.label)
+    problem = found.get("Problem")
+    found = {key: value for key, value in found.items() if not isinstance(value, dict)}
+    if isinstance(problem, dict) and "A" in problem:
+        found["Problem"] = problem["A"]
     if file.key is not None:
         if file.key not in found:
-            keys = ", ".join(key for key in found if not key.startswith("__"))
-            raise GraphError(f"{file.label}: no matrix {file.key!r}; there are: {keys}")
+            raise GraphError(f"{file.label}: no matrix {file.key!r}; there are: {', '.join(found)}")
         return found[file.key]
     square = {
         key: value
         for key, value in found.items()
-        if getattr(value, "ndim", 0) == 2 and value.shape[0] == value.shape[1] > 1 and value.dtype.kind in "biuf"
+        if value.ndim == 2 and value.shape[0] == value.shape[1] > 1 and value.dtype.kind in "biuf"
     }
-    sparse = {key: value for key, value in square.items() if scipy.sparse.issparse(value)}
+    sparse = {key: value for key, value in square.items() if issparse(value)}
     chosen = sparse if len(sparse) == 1 else square
     if len(chosen) != 1:
         keys = ", ".join(chosen) or "none"
         raise GraphError(f"{file.label}: give the key of one square matrix, as key='network'; there are: {keys}")
-    matrix = next(iter(chosen.values()))
-    return matrix if scipy.sparse.issparse(matrix) else np.asarray(matrix)
+    return next(iter(chosen.values()))
 
 
 def _load_npz(file: _File) -> Any:
-    import scipy.sparse
-
-    data = _bytes(file)
-    if zipfile.is_zipfile(data) and "vectors.npy" in zipfile.ZipFile(data).namelist():
-        raise GraphError("this is an embedding, vectors under names, and no graph; give the graph that it was made of")
-    data.seek(0)
-    return scipy.sparse.load_npz(data)
+    return read_sparse_archive(_bytes(file).getvalue(), file.label)
 
 
 def _load_matrix_market(file: _File) -> Any:
-    import scipy.io
+    return read_matrix_market(TextSource(_bytes(file), file.label))
 
-    data = _bytes(file)
-    # SciPy would read past the end.
-    if re.search(rb"[eE][+-]?\s*\Z", data.getvalue()):
-        raise GraphError("the file ends within a number")
-    return scipy.io.mmread(data)
+
+def _matrix_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File], Graph]:
+    """A reader for a format of matrices, whose size is held against that of the file."""
+
+    def checked(file: _File) -> Any:
+        data = _bytes(file)
+        matrix = load(file._replace(stream=data))
+        most = max(_MOST_NODES, _MOST_NODES_A_BYTE * len(data.getvalue()))
+        if max(matrix.shape) > most:
+            raise GraphError(f"a matrix in a file of this size has {most:,} rows at most; got {max(matrix.shape):,}")
+        return matrix
+
+    return _object_reader(kind, checked)
 
 
 _FORMATS: dict[str, Callable[[_File], Graph]] = {
@@ -349,8 +388,8 @@ _FORMATS: dict[str, Callable[[_File], Graph]] = {
     "graphml": _object_reader("GraphML", _load_graphml),
     "gml": _object_reader("GML", _load_gml),
     "pajek": _object_reader("Pajek", _load_pajek),
-    "mat": _object_reader("Matlab", _load_mat),
-    "npz": _object_reader("SciPy .npz", _load_npz),
-    "mtx": _object_reader("Matrix Market", _load_matrix_market),
+    "mat": _matrix_reader("Matlab", _load_mat),
+    "npz": _matrix_reader("SciPy .npz", _load_npz),
+    "mtx": _matrix_reader("Matrix Market", _load_matrix_market),
 }
 _SUFFIXES = {".pq": "parquet", ".ipc": "arrow", ".net": "pajek", ".adj": "adjlist", ".mm": "mtx"}

@@ -62,6 +62,10 @@ class Lines(NamedTuple):
         """All lines but the first."""
         return self._replace(firsts=self.firsts[1:])
 
+    def all_fields(self) -> Fields:
+        """The fields of all lines."""
+        return self.fields.take(np.arange(self.firsts[0], self.firsts[-1]))
+
     def column(self, number: int) -> Fields:
         """A field of each line."""
         return self.fields.take(self.firsts[:-1] + number)

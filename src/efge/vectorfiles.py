@@ -17,8 +17,8 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import EmbeddingError, GraphError
-from efge.files import PACKED, label_of, opened, written_whole
+from efge.errors import EmbeddingError, GraphError, reason_of
+from efge.files import PACKED, archive_entry, from_json, label_of, opened, written_whole
 from efge.names import Fields, Names, encoded, names_of, unescaped, written_names
 from efge.vectortext import (
     NamedVectors,
@@ -35,6 +35,7 @@ from efge.vectortext import (
 )
 
 _BLOCK = 1 << 22
+_MOST_DIMENSIONS = 10_000_000
 _MARK = b"efge embedding 1"
 
 
@@ -75,9 +76,16 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
     kind = _format_of(path, format)
     with _as_embedding_errors(label_of(path), kind):
         if kind == "tensorboard":
-            return _read_projector(Path(path))
+            return _checked(_read_projector(Path(path)))
         with opened(path) as stream:
-            return _FORMATS[kind].read(stream, label_of(path))
+            return _checked(_FORMATS[kind].read(stream, label_of(path)))
+
+
+def _checked(found: NamedVectors) -> NamedVectors:
+    """Where there is no vector, a file may claim vectors of any size, and whatever is done next would believe it."""
+    if found[0].shape[1] > _MOST_DIMENSIONS:
+        raise EmbeddingError(f"a vector has {_MOST_DIMENSIONS:,} values at most; got {found[0].shape[1]:,}")
+    return found
 
 
 def _format_of(path: str | os.PathLike[str], given: str | None) -> str:
@@ -107,9 +115,12 @@ def _as_embedding_errors(label: str, kind: str) -> Iterator[None]:
     except (EmbeddingError, GraphError) as error:
         named = str(error).startswith((label, repr(label)))
         raise EmbeddingError(str(error) if named else f"{label}: {error}") from None
+    except MemoryError as error:
+        # Arrow asks for as much as a file says it needs.
+        claimed = type(error).__name__ == "ArrowMemoryError"
+        raise EmbeddingError(f"{label}: it needs more memory than there is: {error}") if claimed else error from None
     except Exception as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise EmbeddingError(f"{label}: not a {kind} file that can be read: {reason}") from None
+        raise EmbeddingError(f"{label}: not a {kind} file that can be read: {reason_of(error)}") from None
 
 
 def _seekable(stream: BinaryIO) -> BinaryIO:
@@ -174,7 +185,7 @@ def _read_npz(stream: BinaryIO, label: str) -> NamedVectors:
 
 def _entry(archive: zipfile.ZipFile, name: str, kind: str, ndim: int) -> npt.NDArray[Any]:
     """An array of the one type that it may have, over the bytes that are there, whatever its header says."""
-    data = archive.read(f"{name}.npy")
+    data = archive_entry(archive, f"{name}.npy", "the archive")
     stream = io.BytesIO(data)
     if np.lib.format.read_magic(stream) != (1, 0):
         raise EmbeddingError(f"entry {name!r}: an array is in version 1.0 of NumPy's format")
@@ -193,7 +204,7 @@ def _text_names(data: bytes, ends: npt.NDArray[np.int64]) -> list[str]:
 
 
 def _json_names(data: bytes) -> list[Hashable]:
-    names = json.loads(data)
+    names = from_json(data)
     if not isinstance(names, list):
         raise EmbeddingError(f"entry 'names_json': names are a list; got {type(names).__name__}")
     return [_from_json(name) for name in names]

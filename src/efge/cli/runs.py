@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
-import json
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,6 +19,11 @@ if TYPE_CHECKING:
 
 _NAMES = ("graph", "output", "model", "family_options")
 _COLUMNS = ("source", "target", "weight")
+# Of what type options of reading are in a configuration; columns are names or numbers.
+_TRUTHS = ("directed", "weighted", "drop_self_loops", "header")
+_READING_TYPES: dict[str, type] = dict.fromkeys(_TRUTHS, bool) | dict.fromkeys(
+    ("nodes", "format", "delimiter", "encoding"), str
+)
 
 
 @dataclass
@@ -44,11 +48,11 @@ class Run:
 
 def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     """The names and values of a configuration, and the graph's fingerprint if it is the record of a run."""
-    from efge.files import toml
+    from efge.files import from_json, toml
 
     try:
         text = path.read_text("utf-8")
-        found = json.loads(text) if path.suffix == ".json" else toml(text)
+        found = from_json(text) if path.suffix == ".json" else toml(text)
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
@@ -59,8 +63,14 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     known = [*_NAMES, *READING_OPTIONS, *PARAMETERS]
     for name in config:
         if name not in known:
-            raise ValueError(f"{path}: no option {name!r}; known: {', '.join(known)}")
+            raise ValueError(f"{path}: no option {name[:40]!r}; known: {', '.join(known)}")
+        if name in READING_OPTIONS and not isinstance(config[name], _READING_TYPES.get(name, (str, int))):
+            raise ValueError(f"{path}: {name} is {_in_words(name)}; got {str(config[name])[:40]!r}")
     return config, found.get("fingerprint")
+
+
+def _in_words(name: str) -> str:
+    return {bool: "true or false", str: "text"}.get(_READING_TYPES.get(name, object), "a name or a number")
 
 
 def run_of(config: Path | None, options: Mapping[str, Any]) -> Run:
@@ -85,13 +95,15 @@ def run_of(config: Path | None, options: Mapping[str, Any]) -> Run:
 
 def family_options(pairs: list[str]) -> dict[str, Any]:
     """Names and values, given as name=value; values are JSON where they can be, else text."""
+    from efge.files import from_json
+
     found: dict[str, Any] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name.isidentifier():
             raise ValueError(f"a family option is name=value, as sigma=2; got {pair!r}")
         try:
-            found[name] = json.loads(value)
+            found[name] = from_json(value)
         except ValueError:
             found[name] = value
     return found

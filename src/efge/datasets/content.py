@@ -36,6 +36,8 @@ class Content(NamedTuple):
 
 def numbered_graph(nodes: Integers, edges: Integers, weights: npt.NDArray[np.float64] | None = None) -> Graph:
     """The undirected graph of the nodes, in ascending order, and the edges among them."""
+    if edges.ndim != 2 or edges.shape[1] != 2:
+        raise DatasetError(f"an edge has two ends; got {edges.shape[-1]} columns")
     numbers = np.unique(nodes)
     if len(numbers) < len(nodes):
         raise DatasetError(f"a node is listed once; {len(nodes):,} lines name {len(numbers):,} nodes")

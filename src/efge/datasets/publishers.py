@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import re
 import tarfile
-import warnings
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,7 +14,10 @@ import numpy as np
 
 from efge.datasets.catalogue import DatasetError, DatasetInfo
 from efge.datasets.content import Content, grouped, numbered_graph, table
+from efge.errors import reason_of
+from efge.files import opened
 from efge.graph import Graph
+from efge.matlabfiles import read_matlab
 
 # The largest file we know of in these archives has 20 MB; what unpacks to more than this is not one of them.
 _LARGEST = 200_000_000
@@ -25,12 +27,13 @@ def read_published(path: Path, known: DatasetInfo, label: str) -> Content:
     """A data set from its publisher's file, which messages call by the label."""
     try:
         return _READERS[known.reader](path, known)
-    except (DatasetError, MemoryError) as error:
-        raise error if isinstance(error, MemoryError) else DatasetError(f"{label}: {error}") from None
+    except MemoryError:
+        raise
+    except DatasetError as error:
+        raise DatasetError(f"{label}: {error}") from None
     except Exception as error:
         # Damaged files make the libraries behind us raise whatever comes up.
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DatasetError(f"{label}: not a {known.file_name} that can be read: {reason}") from None
+        raise DatasetError(f"{label}: not a {known.file_name} that can be read: {reason_of(error)}") from None
 
 
 def _whole(read: Callable[[int], bytes], name: str) -> bytes:
@@ -59,7 +62,8 @@ def _zip_member(path: Path, name: str) -> bytes | None:
 
 
 def _tar_member(path: Path, name: str) -> bytes | None:
-    with tarfile.open(path) as archive:
+    # What is packed is counted, and read from front to back.
+    with opened(path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
         for member in archive:
             if member.isfile() and member.name.rpartition("/")[2] == name:
                 stream = archive.extractfile(member)
@@ -80,12 +84,9 @@ def _read_edges(path: Path, known: DatasetInfo) -> Content:
 
 def _read_matrix(path: Path, known: DatasetInfo) -> Content:
     """HARP's and node2vec's .mat files: an adjacency matrix, and a column for each class; nodes are rows, from 0."""
-    import scipy.io
     from scipy.sparse import csr_array
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = scipy.io.loadmat(path, variable_names=("network", "group"))
+    found = read_matlab(path.read_bytes(), path.name)
     network, group = csr_array(found["network"], dtype=np.float64), csr_array(found["group"], dtype=np.float64)
     n, k = known.nodes, known.classes
     if network.shape != (n, n) or group.shape != (n, k):

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError
-from efge.files import opened, written_whole
+from efge.files import from_json, opened, written_whole
 from efge.graph import Graph, graph_from_edges
 from efge.inputs import as_graph
 from efge.names import encoded, names_of, unescaped, written_names
@@ -270,7 +270,7 @@ def _read(path: Path, width: int) -> list[list[str]]:
 def _about(path: Path) -> dict[str, Any]:
     try:
         with opened(path) as stream:
-            about = json.loads(stream.read())
+            about = from_json(stream.read())
     except GraphError as error:
         raise EvaluationError(str(error)) from None
     except ValueError:

@@ -1,0 +1,251 @@
+"""Every reader and loader as a function of a file's bytes, and what may come of it: a valid result, or our own error."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import efge
+from efge.checkpoints import Checkpoints, State
+from efge.datasets.catalogue import DATASETS, DatasetError
+from efge.datasets.loading import _found
+from efge.datasets.publishers import read_published
+from efge.errors import CheckpointError
+from fuzz import mutations, seeds
+
+# What bad input may raise. A MemoryError is none of them: what a file claims must be refused before it is believed.
+OWN_ERRORS = (efge.GraphError, efge.EmbeddingError, efge.EvaluationError, CheckpointError, DatasetError)
+
+
+class Target(NamedTuple):
+    """A reader: the file, or the files of a folder, that an input becomes, and what is done with it.
+
+    `wrapping` tells how to get at what is packed, summed or checked in an input, and how to put it back.
+    """
+
+    name: str
+    files: tuple[str, ...]
+    seeds: Callable[[], list[bytes]]
+    read: Callable[[Path], None]
+    wrapping: mutations.Wrapping | None = None
+
+    def outcome(self, data: bytes, folder: Path) -> str:
+        """Read an input in an empty folder: "valid" or "refused"; anything else is an exception."""
+        parts = [data] if len(self.files) == 1 else data.split(seeds.BETWEEN_FILES, len(self.files) - 1)
+        for name, part in zip(self.files, parts, strict=False):
+            Path(folder, name).write_bytes(part)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                self.read(folder if len(self.files) > 1 else folder / self.files[0])
+            return "valid"
+        except OWN_ERRORS as error:
+            _check_message(str(error))
+            return "refused"
+        finally:
+            found = {path.name for path in folder.iterdir()}
+            for name in found:
+                Path(folder, name).unlink()
+            assert found <= {*self.files}, f"files were written: {found - {*self.files}}"
+
+
+def _check_message(message: str) -> None:
+    assert message.strip(), "an error says what is wrong"
+    assert len(message) < 20_000, f"an error is short; this one has {len(message)} characters"
+
+
+def _check_graph(graph: efge.Graph) -> None:
+    """The constructor checks everything again that readers, which make valid graphs, spare."""
+    again = efge.Graph(graph.indptr, graph.indices, graph.weights, graph.names, directed=graph.directed)
+    assert again.n_edges == graph.n_edges
+
+
+def _graph(path: Path, **options: Any) -> None:
+    _check_graph(efge.read_graph(path, **options))
+
+
+def _nodes(path: Path) -> None:
+    edges = path.with_name("graph.txt")
+    edges.write_bytes(b"ann bob\nbob cid\n")
+    try:
+        _graph(edges, nodes=path)
+    finally:
+        edges.unlink()
+
+
+def _vectors(path: Path, **options: Any) -> None:
+    embedding = efge.Embedding.load(path, **options)
+    assert embedding.vectors.shape == (len(embedding.names), embedding.vectors.shape[1])
+    assert np.isfinite(embedding.vectors).all()
+    assert len(set(embedding.names.tolist())) == len(embedding.names)
+
+
+def _corpus(path: Path) -> None:
+    graph = efge.as_graph([("ann", "bob"), ("bob", "bob b")])
+    for some in efge.Walks(graph, efge.CorpusWalk(path), seed=1, threads=1).rounds():
+        assert some.nodes.min(initial=0) >= 0
+        assert some.nodes.max(initial=0) < graph.n_nodes
+        assert some.offsets[-1] == len(some.nodes)
+
+
+def _labels(path: Path) -> None:
+    for node, classes in efge.read_labels(path).items():
+        assert isinstance(node, (int, str))
+        assert len(set(classes)) == len(classes) > 0
+
+
+def _split(folder: Path) -> None:
+    split = efge.LinkSplit.load(folder)
+    _check_graph(split.graph)
+    for pairs in (split.train_edges, split.train_non_edges, split.test_edges, split.test_non_edges):
+        assert pairs.shape[1] == 2
+        assert not pairs.size or 0 <= pairs.min() <= pairs.max() < split.graph.n_nodes
+    assert isinstance(split.notes, tuple)
+
+
+def _checkpoint(path: Path) -> None:
+    kept = Checkpoints(path.parent, resume=True)
+    assert isinstance(kept.seed(), int | None)
+    state = kept.begin(seeds.IDENTITY, [np.zeros(shape, np.float32) for shape in seeds.TABLES])
+    assert isinstance(state, State)
+    assert type(state.pieces) is type(state.since_best) is int
+    assert isinstance(state.best, (int, float))
+    seen = [state.history[name] for name in ("pairs", "log_likelihood")]
+    assert len(state.history) == 2
+    assert len(seen[0]) == len(seen[1])
+    assert all(isinstance(value, (int, float)) for values in seen for value in values)
+    assert bool(seen[0]) == bool(state.pieces)
+
+
+def _configuration(path: Path) -> None:
+    """A run as far as its model and its graph; a family in code of the user's own is code, and is not run here."""
+    from efge.cli import runs
+
+    edges, names = path.with_name("friends.csv"), path.with_name("nodes.txt")
+    edges.write_bytes(b"from,to,weight\nann,bob,2\nbob,cid,0.5\n")
+    names.write_bytes(b"dan\n")
+    try:
+        run = runs.run_of(path, {})
+        reading = run.reading | ({"nodes": names} if "nodes" in run.reading and _is_path(run.reading["nodes"]) else {})
+        if ":" not in run.model:
+            runs.make_model(run.model, run.family_options, run.parameters)
+        runs.read_graph(str(edges), reading)
+    except ValueError as error:
+        _check_message(str(error))
+        raise efge.GraphError(str(error)) from None
+    finally:
+        edges.unlink()
+        names.unlink()
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, Path))
+
+
+def _table(path: Path) -> None:
+    from efge.cli.using import _table as read
+    from efge.explore.columns import columns_of
+
+    try:
+        columns_of(efge.Embedding([[1.0], [2.0]], ["ann", "bob"]), table=read(path))
+    except ValueError as error:
+        _check_message(str(error))
+        raise efge.GraphError(str(error)) from None
+
+
+def _dataset(folder: Path) -> None:
+    content = _found(folder, DATASETS["cora"])
+    if content is not None:
+        _check_graph(content.graph)
+
+
+def _published(path: Path, reader: str) -> None:
+    known = next(info for info in DATASETS.values() if info.reader == reader)
+    # A matrix must have the size that is known; that of our seeds is 3.
+    known = replace(known, nodes=3, classes=3) if reader == "matrix" else known
+    _check_graph(read_published(path, known, str(path)).graph)
+
+
+def _packed(suffix: str) -> list[bytes]:
+    return [seeds.packed(data, suffix) for data in seeds.edge_lists()[:3]]
+
+
+def _packed_vectors() -> list[bytes]:
+    return [seeds.packed(data, ".gz") for data in seeds.vectors("v.txt")]
+
+
+def _of(table: Callable[[], dict[str, list[bytes]]], name: str) -> Callable[[], list[bytes]]:
+    return lambda: table()[name]
+
+
+_Graphs = tuple[str, str, Callable[[], list[bytes]], mutations.Wrapping | None]
+
+
+def _all_targets() -> list[Target]:
+    formats: list[_Graphs] = [
+        ("edgelist", ".txt", seeds.edge_lists, None),
+        ("csv", ".csv", seeds.edge_lists, None),
+        ("tsv", ".tsv", lambda: seeds.edge_lists()[3:4], None),
+        ("adjlist", ".adj", seeds.adjacency_lists, None),
+        ("parquet", ".parquet", _of(seeds.tables, "parquet"), None),
+        ("arrow", ".arrow", _of(seeds.tables, "arrow"), None),
+        ("feather", ".feather", _of(seeds.tables, "feather"), None),
+        ("graphml", ".graphml", _of(seeds.networks, "graphml"), None),
+        ("gml", ".gml", _of(seeds.networks, "gml"), None),
+        ("pajek", ".net", _of(seeds.networks, "pajek"), None),
+        ("mat", ".mat", seeds.matlab_files, mutations.MATLAB),
+        ("npz", ".npz", seeds.sparse_archives, mutations.ZIP),
+        ("mtx", ".mtx", seeds.matrix_market_files, None),
+        *(
+            (f"packed{suffix}", f".txt{suffix}", partial(_packed, suffix), mutations.packing(suffix))
+            for suffix in (".gz", ".bz2", ".xz", ".zst")
+        ),
+    ]
+    vectors = [
+        Target(f"vectors {suffix}", (f"input{suffix}",), partial(seeds.vectors, f"v{suffix}"), _vectors, wrapping)
+        for suffix, wrapping in (
+            (".npz", mutations.ZIP),
+            (".parquet", None),
+            (".csv", None),
+            (".tsv", None),
+            (".txt", None),
+            (".bin", None),
+        )
+    ]
+    publishers = [
+        Target(f"published {name}", ("input",), _of(seeds.published, name), partial(_published, reader=name), wrapping)
+        for name, wrapping in (
+            ("edges", mutations.packing(".gz")),
+            ("matrix", mutations.MATLAB),
+            ("cora", mutations.packing(".gz")),
+            ("pubmed", mutations.packing(".gz")),
+            ("blogcatalog", mutations.ZIP),
+            ("gml", mutations.ZIP),
+        )
+    ]
+    return [
+        *(Target(name, (f"input{suffix}",), make, _graph, wrapping) for name, suffix, make, wrapping in formats),
+        Target("nodes", ("nodes.txt",), lambda: [b"ann\ndan\n", b"id\n5\n7\n"], _nodes),
+        Target("corpus", ("walks.txt",), seeds.corpora, _corpus),
+        Target("labels", ("labels.txt",), seeds.labels, _labels),
+        *vectors,
+        Target("vectors .txt.gz", ("v.txt.gz",), _packed_vectors, _vectors, mutations.packing(".gz")),
+        Target("vectors projector", seeds.PROJECTOR_FILES, seeds.projectors, _vectors),
+        Target("split", seeds.SPLIT_FILES, seeds.splits, _split),
+        Target("checkpoint", ("state-5.efge",), seeds.checkpoints, _checkpoint, mutations.CHECKSUM),
+        Target("config toml", ("run.toml",), seeds.toml_configurations, _configuration),
+        Target("config json", ("run.json",), seeds.json_configurations, _configuration),
+        Target("table csv", ("table.csv",), _of(seeds.data_frames, "csv"), _table),
+        Target("table parquet", ("table.parquet",), _of(seeds.data_frames, "parquet"), _table),
+        Target("dataset", seeds.DATASET_FILES, seeds.dataset_folders, _dataset),
+        *publishers,
+    ]
+
+
+TARGETS = {target.name: target for target in _all_targets()}
