@@ -188,7 +188,7 @@ def labels() -> list[bytes]:
 def vectors(name: str) -> list[bytes]:
     """Embeddings in a format, under names of several kinds."""
     values = [[1.5, -0.25, 3.0], [0.0, 1e-7, 2.0]]
-    named = [[3, 7], ["ann", 'bob, the "second"'], *([[("a", 1), 2.5]] if name == "v.npz" else [])]
+    named: list[list[Any]] = [[3, 7], ["ann", 'bob, the "second"'], *([[("a", 1), 2.5]] if name == "v.npz" else [])]
     return [written(name, efge.Embedding(values, n).save) for n in named]
 
 

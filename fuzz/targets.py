@@ -1,4 +1,4 @@
-"""Every reader and loader as a function of a file's bytes, and what may come of it: a valid result, or our own error."""
+"""Every reader and loader as a function of a file's bytes; what may come of it is a valid result, or our own error."""
 
 from __future__ import annotations
 

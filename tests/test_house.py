@@ -39,6 +39,7 @@ ROOMS = [
     "textlines",
     "textfiles",
     "objects",
+    "arrowfiles",
     "matlabfiles",
     "matrixfiles",
     "readers",

@@ -233,10 +233,20 @@ def _column(x: Any, name: Any, place: int) -> npt.NDArray[Any]:
         missing, array = values.is_null().to_numpy(), values.to_numpy()
     else:
         values = x.column(place)
-        missing, array = np.asarray(values.is_null()), np.asarray(values)
+        missing, array = np.asarray(values.is_null()), _arrow_values(values, name)
     if missing.any():
         raise GraphError(f"column {name!r}, row {int(np.argmax(missing))}: a value is missing")
     return np.asarray(array)
+
+
+def _arrow_values(values: Any, name: Any) -> npt.NDArray[Any]:
+    """The values of an Arrow column; of a text that many rows refer to, there is one copy."""
+    if hasattr(values.type, "index_type"):
+        chunks = [np.array(chunk.dictionary.to_pylist(), object)[chunk.indices.fill_null(0)] for chunk in values.chunks]
+        return np.concatenate([np.empty(0, object), *chunks])
+    if values.type.num_fields:
+        raise GraphError(f"column {name!r}: a value is a number or text; got {values.type}")
+    return np.asarray(values)
 
 
 def _from_columns(

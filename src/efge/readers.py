@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+from efge.arrowfiles import read_arrow, read_parquet
 from efge.columns import Columns
 from efge.errors import GraphError, reason_of
 from efge.files import PACKED, in_utf8, label_of, opened
@@ -218,30 +219,15 @@ def _bytes(file: _File) -> io.BytesIO:
     return io.BytesIO(data)
 
 
-def _buffer(file: _File) -> Any:
-    """The file for Arrow, whose threads may outlive the interpreter and must then hold no file of Python's."""
+def _load_parquet(file: _File) -> Any:
     import pyarrow
 
-    return pyarrow.BufferReader(_bytes(file).getbuffer())
-
-
-def _load_parquet(file: _File) -> Any:
-    import pyarrow.parquet
-
-    return pyarrow.parquet.read_table(_buffer(file))
+    # Arrow's threads may outlive the interpreter and must then hold no file of Python's.
+    return read_parquet(pyarrow.BufferReader(_bytes(file).getbuffer()), file.label)
 
 
 def _load_arrow(file: _File) -> Any:
-    """Feather, or Arrow's file or stream format."""
-    import pyarrow.feather
-    import pyarrow.ipc
-
-    data = _buffer(file)
-    is_file = data.read_at(4, 0) in (b"FEA1", b"ARRO")
-    table = pyarrow.feather.read_table(data) if is_file else pyarrow.ipc.open_stream(data).read_all()
-    # Arrow trusts what it reads, and would look for values outside of a damaged file.
-    table.validate(full=True)
-    return table
+    return read_arrow(_bytes(file).getvalue(), file.label)
 
 
 def _load_graphml(file: _File) -> Any:

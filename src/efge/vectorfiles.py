@@ -17,6 +17,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from efge.arrowfiles import read_parquet
 from efge.errors import EmbeddingError, GraphError, reason_of
 from efge.files import PACKED, archive_entry, from_json, label_of, opened, written_whole
 from efge.names import Fields, Names, encoded, names_of, unescaped, written_names
@@ -234,10 +235,8 @@ def _write_parquet(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
 
 def _read_parquet(stream: BinaryIO, label: str) -> NamedVectors:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    with pq.ParquetFile(_seekable(stream), page_checksum_verification=True) as file:
-        table = file.read()
+    table = read_parquet(_seekable(stream), label, page_checksum_verification=True)
     lists = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_list(kind)]
     node = _name_column(table, lists)
     others = lists or [name for name in table.column_names if name != node]

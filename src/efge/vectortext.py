@@ -312,7 +312,19 @@ def _bare(cell: bytes) -> bytes:
 
 
 def _not_a_number(block: _Block, separator: bytes) -> str:
-    record = next(i for i, values in enumerate(block.values) if _floats(values, separator) is None)
+    record = _first_wrong(block.values, separator)
     cells = block.values[record].split(separator)
-    wrong = next(cell for cell in cells if _floats(cell, separator) is None)
-    return f"{block.place(record)}: a value is a number; got {wrong.decode('utf-8', 'replace')!r}"
+    wrong = cells[_first_wrong(cells, separator)][:80].decode("utf-8", "replace")
+    return f"{block.place(record)}: a value is a number; got {wrong!r}"
+
+
+def _first_wrong(texts: list[bytes], separator: bytes) -> int:
+    """The first text with something else than numbers in it, by halves: Arrow takes its time for each look."""
+    low, high = 0, len(texts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _floats(separator.join(texts[low:middle]), separator) is None:
+            high = middle
+        else:
+            low = middle
+    return low

@@ -264,16 +264,25 @@ def explore(
 
 def _table(path: Path) -> Any:
     """A data frame whose first column, or the one named node, is the nodes."""
+    from efge.arrowfiles import read_parquet
+    from efge.errors import GraphError, reason_of
+    from efge.files import opened
+
     try:
         import pandas as pd
     except ImportError:
         raise ImportError("tables of nodes are read by pandas; install efge[pandas]") from None
+    with opened(path) as stream:
+        data = stream.read()
     try:
-        return pd.read_parquet(path) if path.suffix == ".parquet" else pd.read_csv(path, sep=None, engine="python")
-    except FileNotFoundError:
-        raise ValueError(f"{path}: no such file") from None
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: not a table that can be read: {error}") from None
+        if ".parquet" in path.suffixes:
+            return read_parquet(io.BytesIO(data), str(path)).to_pandas()
+        heading = data[:100_000].split(b"\n")[0].decode("utf-8", "replace")
+        return pd.read_csv(io.BytesIO(data), sep=next((mark for mark in "\t,;| " if mark in heading), ","))
+    except (GraphError, MemoryError):
+        raise
+    except Exception as error:
+        raise ValueError(f"{path}: not a table that can be read: {reason_of(error)}") from None
 
 
 def convert(

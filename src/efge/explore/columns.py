@@ -24,6 +24,8 @@ _CATEGORICAL = {"label", "labels", "class", "classes", "community", "communities
 _NODES = ("node", "nodes", "id", "name")
 # Numbers spread so far above their median are told apart by their logarithms only.
 _SPREAD = 20
+# What is larger is no 64-bit float: a number of an account, not one to color by.
+_LARGEST = 2**1000
 
 
 class Numbers(NamedTuple):
@@ -130,15 +132,15 @@ def _by_node(values: Any) -> dict[Hashable, Any] | None:
 
 def _gathered(pairs: Iterable[tuple[Hashable, Any]]) -> dict[Hashable, Any]:
     """Values by node; where a node has several, a tuple of them."""
-    found: dict[Hashable, Any] = {}
+    found: dict[Hashable, list[Any]] = {}
     for node, value in pairs:
-        name = plain_name(node)
-        if name in found and found[name] != value:
-            before = found[name] if isinstance(found[name], tuple) else (found[name],)
-            found[name] = (*before, value)
-        else:
-            found[name] = value
-    return found
+        try:
+            values = found.setdefault(plain_name(node), [])
+        except TypeError as error:
+            raise EvaluationError(f"a node name is hashable: {error}") from None
+        if len(values) != 1 or values[0] != value:
+            values.append(value)
+    return {name: values[0] if len(values) == 1 else tuple(values) for name, values in found.items()}
 
 
 def _cell(value: Any) -> Any:
@@ -155,12 +157,18 @@ def _cell(value: Any) -> Any:
 
 def _column(name: str, cells: list[Any]) -> Column:
     known = [cell for cell in cells if cell is not None]
-    if known and all(isinstance(cell, Real) and not isinstance(cell, bool) for cell in known):
+    if known and all(map(_is_number, known)):
         distinct = len(set(known))
         repeat = all(isinstance(cell, int) for cell in known) and distinct <= min(_FEW, len(known) / 2)
         if not repeat and name.lower() not in _CATEGORICAL:
             return _numbers(name, np.array([np.nan if cell is None else float(cell) for cell in cells]))
     return _categories(name, [None if cell is None else str(cell) for cell in cells])
+
+
+def _is_number(cell: Any) -> bool:
+    if isinstance(cell, int):
+        return type(cell) is not bool and abs(cell) < _LARGEST
+    return isinstance(cell, Real)
 
 
 def _numbers(name: str, values: npt.NDArray[np.float64]) -> Numbers:
