@@ -53,11 +53,12 @@ def load_targets(atheris: Any) -> dict[str, Target]:
 class Runner:
     """Reads inputs of one target and counts what becomes of them."""
 
-    def __init__(self, target: Target, counts: mmap.mmap, current: Path, failures: Path) -> None:
+    def __init__(self, target: Target, counts: mmap.mmap, current: Path, failures: Path, corpus: Path) -> None:
         self.target = target
         self.counts = counts
         self.current = current
         self.failures = failures
+        self.corpus = corpus / target.name.replace(" ", "-")
         self.folder = Path(tempfile.mkdtemp(dir=current.parent))
         self.alike: Counter[str] = Counter()
         self.seeds = target.seeds()
@@ -129,28 +130,30 @@ def _by_coverage(atheris: Any, runner: Runner, runs: int, seed: int) -> None:
             return inside(data, random, wrapping, lambda part: bytes(atheris.Mutate(part, LONGEST)))[:longest]
         return bytes(atheris.Mutate(data, longest))
 
-    corpus = Path(tempfile.mkdtemp(dir=runner.current.parent))
+    runner.corpus.mkdir(parents=True, exist_ok=True)
     for number, one in enumerate(runner.seeds):
-        (corpus / str(number)).write_bytes(one)
+        (runner.corpus / f"seed-{number}").write_bytes(one)
     # Time and memory are watched from outside, and in the same way everywhere.
     limits = [
         "-timeout=1000000",
         "-rss_limit_mb=0",
         f"-max_len={LONGEST}",
         "-verbosity=0",
-        f"-artifact_prefix={corpus}/",
+        f"-artifact_prefix={runner.folder}/",
     ]
-    atheris.Setup([sys.argv[0], f"-runs={runs}", f"-seed={seed}", *limits, str(corpus)], runner, custom_mutator=mutate)
+    atheris.Setup(
+        [sys.argv[0], f"-runs={runs}", f"-seed={seed}", *limits, str(runner.corpus)], runner, custom_mutator=mutate
+    )
     atheris.Fuzz()
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Arguments: target, runs, seed, engine, file of counts, file of the input at hand, folder of failures."""
-    name, runs, seed, wanted, counts, current, failures = arguments
+    """Arguments: target, runs, seed, engine; file of counts, of the input at hand; folders of failures and corpora."""
+    name, runs, seed, wanted, counts, current, failures, corpus = arguments
     atheris = engine() if wanted != "plain" else None
     target = load_targets(atheris)[name]
     with Path(counts).open("r+b") as file, mmap.mmap(file.fileno(), COUNTS.size) as mapped:
-        runner = Runner(target, mapped, Path(current), Path(failures))
+        runner = Runner(target, mapped, Path(current), Path(failures), Path(corpus))
         _limit_memory()
         if atheris is None:
             _by_chance(runner, int(runs), int(seed))

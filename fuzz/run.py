@@ -1,7 +1,7 @@
 """Fuzz every reader and loader: `python -m fuzz.run --runs 100000`; exit code 1 if any input failed.
 
-Each target has a process of its own, one after the other. An input that takes too long is a hang, one that ends the
-process is a crash; both are kept, and the target goes on behind them.
+Targets take turns, each in a process of its own, one at a time. An input that takes too long is a hang, one that ends
+the process is a crash; both are kept, and the target goes on behind them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ _SECONDS_AN_INPUT = 10.0
 # Kernels may have to be compiled first.
 _SECONDS_TO_START = 300.0
 _MOST_DEATHS = 50
+_OUTCOMES = ("inputs", "valid", "refused", "failed", "crashes", "hangs")
 
 
 class Fuzzing:
@@ -34,41 +36,45 @@ class Fuzzing:
         self.scratch = scratch
         self.current = scratch / "current"
         self.failures = options.output / "failures"
+        self.corpus = options.output / "corpus"
+        self.deadline = time.monotonic() + options.seconds if options.seconds else None
 
-    def fuzz(self, name: str, runs: int) -> dict[str, int]:
-        """So many inputs of one target; counts of what became of them."""
-        total = dict.fromkeys(("inputs", "valid", "refused", "failed", "crashes", "hangs"), 0)
-        deadline = time.monotonic() + self.options.seconds if self.options.seconds else None
+    def fuzz(self, name: str, runs: int, seed: int, total: dict[str, int]) -> None:
+        """So many inputs of one target; what became of them is added to the counts."""
+        wanted = total["inputs"] + runs
         for attempt in range(_MOST_DEATHS):
-            left = runs - total["inputs"]
-            if left <= 0 or (deadline is not None and time.monotonic() >= deadline):
+            left = wanted - total["inputs"]
+            if left <= 0 or self.is_over():
                 break
-            ended, counts = self._process(name, left, self.options.seed + attempt, deadline)
-            for key, count in zip(("inputs", "valid", "refused", "failed"), counts, strict=True):
+            ended, counts = self._process(name, left, seed + attempt)
+            for key, count in zip(_OUTCOMES, counts, strict=False):
                 total[key] += count
             if ended in ("crashes", "hangs"):
                 total[ended] += 1
                 saved = save_failure(self.failures, name, self.current.read_bytes(), f"{ended}\n{self._said()}")
                 print(f"{name}: {ended}, see {saved}", flush=True)
-            if not counts[0]:
+            if not counts[0] and ended != "stopped":
                 raise SystemExit(f"{name}: it does not start: {self._said()}")
-        return total
 
-    def _process(self, name: str, runs: int, seed: int, deadline: float | None) -> tuple[str, tuple[int, ...]]:
+    def is_over(self) -> bool:
+        """Whether the time is."""
+        return self.deadline is not None and time.monotonic() >= self.deadline
+
+    def _process(self, name: str, runs: int, seed: int) -> tuple[str, tuple[int, ...]]:
         """One process; how it ended, and its counts."""
         counts = self.scratch / "counts"
         counts.write_bytes(bytes(COUNTS.size))
-        arguments = [name, runs, seed, self.options.engine, counts, self.current, self.failures]
+        arguments = [name, runs, seed, self.options.engine, counts, self.current, self.failures, self.corpus]
         command = [sys.executable, "-m", "fuzz.child", *map(str, arguments)]
         with (self.scratch / "said").open("wb") as said:
             process = subprocess.Popen(command, cwd=ROOT, env=_environment(), stdout=said, stderr=said)
-            ended = self._watched(process, counts, deadline)
+            ended = self._watched(process, counts)
         found = COUNTS.unpack(counts.read_bytes())
         # Which input was at hand when the process ended is known by the counts.
         died = ended == "" and process.returncode != 0 and found[0] > sum(found[1:])
         return "crashes" if died else ended, found
 
-    def _watched(self, process: subprocess.Popen[bytes], counts: Path, deadline: float | None) -> str:
+    def _watched(self, process: subprocess.Popen[bytes], counts: Path) -> str:
         """Wait for the end, or bring it about where an input takes too long."""
         seen, since = 0, time.monotonic()
         while process.poll() is None:
@@ -77,7 +83,7 @@ class Fuzzing:
             if begun != seen:
                 seen, since = begun, now
             hangs = now - since > (_SECONDS_AN_INPUT if seen else _SECONDS_TO_START)
-            if hangs or (deadline is not None and now > deadline):
+            if hangs or self.is_over():
                 process.kill()
                 process.wait()
                 return "hangs" if hangs else "stopped"
@@ -101,6 +107,14 @@ def _names() -> list[str]:
     return names
 
 
+def _turns(names: list[str], options: argparse.Namespace) -> Iterator[tuple[str, int, int]]:
+    """Targets, inputs and seeds, turn by turn, until all inputs have had theirs."""
+    share = -(-options.runs // len(names))
+    for number, begin in enumerate(range(0, share, options.turn)):
+        for name in names:
+            yield name, min(options.turn, share - begin), options.seed + _MOST_DEATHS * number
+
+
 def _table(results: dict[str, dict[str, int]]) -> str:
     columns = list(next(iter(results.values())))
     rows = [["target", *columns], *([name, *map(str, counts.values())] for name, counts in results.items())]
@@ -112,7 +126,8 @@ def main() -> None:
     """Run the targets and write down what became of their inputs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=100_000, help="inputs of all targets together")
-    parser.add_argument("--seconds", type=float, help="for each target at most")
+    parser.add_argument("--seconds", type=float, help="at most, for all of them")
+    parser.add_argument("--turn", type=int, default=10_000, help="inputs of a target before it is another's turn")
     parser.add_argument("--targets", nargs="+", help="these only")
     parser.add_argument("--engine", choices=["auto", "plain"], default="auto", help="plain: without atheris")
     parser.add_argument("--seed", type=int, default=1)
@@ -123,13 +138,12 @@ def main() -> None:
     scratch = Path(tempfile.mkdtemp(prefix="efge-fuzz-", dir=shared if shared.is_dir() else None))
     options.output.mkdir(parents=True, exist_ok=True)
     by = "by coverage" if options.engine != "plain" and engine() is not None else "by chance"
-    results: dict[str, dict[str, int]] = {}
+    results = {name: dict.fromkeys(_OUTCOMES, 0) for name in names}
     begin = time.monotonic()
     try:
         fuzzing = Fuzzing(options, scratch)
-        for number, name in enumerate(names):
-            share = options.runs * (number + 1) // len(names) - options.runs * number // len(names)
-            results[name] = fuzzing.fuzz(name, share)
+        for name, runs, seed in _turns(names, options):
+            fuzzing.fuzz(name, runs, seed, results[name])
             print(f"{name}: {results[name]}", flush=True)
             record: dict[str, Any] = {"mutations": by, "seconds": round(time.monotonic() - begin), "targets": results}
             (options.output / "record.json").write_text(json.dumps(record, indent=1) + "\n")

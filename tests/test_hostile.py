@@ -356,6 +356,8 @@ def test_deep_nesting_is_refused_everywhere(write, tmp_path):
         ("columns.txt", " ".join(map(str, range(300_000)))),
         ("columns.csv", "from,to" + ",x" * 300_000 + "\na,b"),
         ("line.txt", "a" * 3_000_000 + " b\n"),
+        ("weights.txt", "".join(f"a b {i}e-300\n" for i in range(1, 150_000))),
+        ("word.txt", "a b 1" + "x" * 1_000_000),
         ("token.net", '*Vertices 1\n1 "' + "x" * 2_000_000),
         ("quotes.gml", "graph [ " + '" ' * 300_000),
         ("quote.csv", '"' + '""' * 1_000_000),
@@ -618,6 +620,8 @@ def test_a_table_of_one_column_or_of_huge_numbers_is_read(write):
 
     assert list(_table(write("one.csv", "node\nann\nbob\n")).columns) == ["node"]
     embedding = efge.Embedding([[1.0], [2.0], [3.0]], ["ann", "bob", "cid"])
+    with pytest.raises(ValueError, match=r"many.csv: a table has fewer than 10,000 columns"):
+        _table(write("many.csv", "node" + ",a" * 20_000 + "\n"))
     frame = _table(write("a.csv", f"node;x\nann;{'9' * 400}\nbob;2\ncid;3\n"))
     (column,) = columns_of(embedding, table=frame)
     assert sorted(column.categories) == ["2", "3", "9" * 400]

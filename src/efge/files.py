@@ -198,6 +198,9 @@ def check_unpacked(label: str, unpacked: int, packed: int) -> None:
 def archive_entry(archive: zipfile.ZipFile, name: str, label: str) -> bytes:
     """An entry of an archive, unpacked up to the limit that files have."""
     member = archive.getinfo(name)
+    if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        # Others ask for as much memory as they like.
+        raise GraphError(f"{label}, {name}: an entry is stored or deflated; this one is packed otherwise")
     check_unpacked(f"{label}, {name}", member.file_size, member.compress_size)
     with archive.open(member) as stream:
         # An entry that is longer than its heading says is cut there, and then has another checksum.

@@ -53,7 +53,7 @@ def read_sparse_archive(data: bytes, label: str) -> Any:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entries = {name.removesuffix(".npy") for name in archive.namelist()}
         if "vectors" in entries:
-            raise GraphError("this is an embedding, vectors under names, and no graph; give the graph that it was made of")
+            raise GraphError("this is an embedding, vectors under names, no graph; give the graph that it was made of")
         if not {"format", "shape", "data"} <= entries:
             raise GraphError("a sparse matrix has the entries 'format', 'shape' and 'data'")
         kind = read_array(archive, "format", label).item()

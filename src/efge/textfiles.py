@@ -182,14 +182,17 @@ def _weights(lines: Lines, column: int, first: Line) -> Weights:
     values = np.empty(len(fields.starts))
     kernel.parse_weights(*fields, values)
     for i in np.flatnonzero(np.isnan(values)).tolist():
-        text, place = fields.text(i), lines.where(int(fields.starts[i]))
+        text = fields.text(i)
         try:
             values[i] = float("none" if "_" in text else text)
         except ValueError:
+            # To tell the line of a place takes long; it is told once.
+            place = lines.where(int(fields.starts[i]))
             hint = "; if this line names the columns, pass header=True (--header)" if place == first.place else ""
-            raise GraphError(f"{place}: a weight is a number; got {text!r}{hint}") from None
+            raise GraphError(f"{place}: a weight is a number; got {text[:80]!r}{hint}") from None
         if not 0 < values[i] < np.inf:
-            raise GraphError(f"{place}: a weight is finite and positive; got {text}")
+            place = lines.where(int(fields.starts[i]))
+            raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}")
     return values
 
 

@@ -449,7 +449,7 @@ def _corpus_rounds(
             unknown = tokens.numbers >= graph.n_nodes
             if unknown.any():
                 place, word = tokens.describe(int(np.argmax(unknown)))
-                raise GraphError(f"{place}: a walk goes over nodes of the graph; there is no {word!r}")
+                raise GraphError(f"{place}: a walk goes over nodes of the graph; there is no {word[:80]!r}")
             yield _cut(Round(tokens.numbers, tokens.firsts))
 
 

@@ -17,6 +17,8 @@ from efge.cli import making, published, using
 from efge.cli.console import VOICE, Voice, say
 
 # What the options of all commands are called; they count wherever they stand.
+# Of a hostile file, a name in a message may be as long as the file.
+_LONGEST_MESSAGE = 5000
 _VOICES = {"--quiet": "quiet", "--verbose": "verbose", "--debug": "debug"}
 # Typer's errors in the use of options, whichever module they live in.
 _UsageError: Any = typer.BadParameter.__mro__[1]
@@ -116,5 +118,5 @@ def _run() -> NoReturn:
 def _fail(message: str, error: BaseException) -> NoReturn:
     if VOICE.debug:
         traceback.print_exception(error)
-    print(f"efge: {' '.join(message.split())}", file=sys.stderr)
+    print(f"efge: {' '.join(message[:_LONGEST_MESSAGE].split())}", file=sys.stderr)
     sys.exit(2)

@@ -30,6 +30,8 @@ from efge.cli.options import (
 if TYPE_CHECKING:
     from efge.evaluation.results import Scores
 
+_MOST_COLUMNS = 10_000
+
 VectorsArgument = Annotated[str, typer.Argument(metavar="OUT", help="Vectors, as embed wrote them.")]
 FormatOption = Annotated[str | None, typer.Option("--format", help="The vectors' format, if the suffix does not tell.")]
 
@@ -277,8 +279,12 @@ def _table(path: Path) -> Any:
     try:
         if ".parquet" in path.suffixes:
             return read_parquet(io.BytesIO(data), str(path)).to_pandas()
-        heading = data[:100_000].split(b"\n")[0].decode("utf-8", "replace")
-        return pd.read_csv(io.BytesIO(data), sep=next((mark for mark in "\t,;| " if mark in heading), ","))
+        heading = data[: 1 << 20].split(b"\n")[0].decode("utf-8", "replace")
+        separator = next((mark for mark in "\t,;| " if mark in heading), ",")
+        if heading.count(separator) >= _MOST_COLUMNS:
+            # pandas needs the square of their number.
+            raise GraphError(f"{path}: a table has fewer than {_MOST_COLUMNS:,} columns")
+        return pd.read_csv(io.BytesIO(data), sep=separator)
     except (GraphError, MemoryError):
         raise
     except Exception as error:

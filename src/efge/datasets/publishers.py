@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import re
 import tarfile
 import zipfile
@@ -15,7 +16,7 @@ import numpy as np
 from efge.datasets.catalogue import DatasetError, DatasetInfo
 from efge.datasets.content import Content, grouped, numbered_graph, table
 from efge.errors import reason_of
-from efge.files import opened
+from efge.files import archive_entry, opened
 from efge.graph import Graph
 from efge.matlabfiles import read_matlab
 
@@ -56,8 +57,7 @@ def _zip_member(path: Path, name: str) -> bytes | None:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.filename.rpartition("/")[2] == name:
-                with archive.open(member) as stream:
-                    return _whole(stream.read, name)
+                return _whole(io.BytesIO(archive_entry(archive, member.filename, path.name)).read, name)
     return None
 
 
