@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -68,7 +69,11 @@ class Fuzzing:
         command = [sys.executable, "-m", "fuzz.child", *map(str, arguments)]
         with (self.scratch / "said").open("wb") as said:
             process = subprocess.Popen(command, cwd=ROOT, env=_environment(), stdout=said, stderr=said)
-            ended = self._watched(process, counts)
+            try:
+                ended = self._watched(process, counts)
+            finally:
+                process.kill()
+                process.wait()
         found = COUNTS.unpack(counts.read_bytes())
         # Which input was at hand when the process ended is known by the counts.
         died = ended == "" and process.returncode != 0 and found[0] > sum(found[1:])
@@ -133,6 +138,8 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--output", type=Path, default=ROOT / ".fuzz", help="where counts and failing inputs are kept")
     options = parser.parse_args()
+    # So that a run that is ended leaves no process behind.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     names = options.targets or _names()
     shared = Path("/dev/shm")
     scratch = Path(tempfile.mkdtemp(prefix="efge-fuzz-", dir=shared if shared.is_dir() else None))

@@ -245,7 +245,7 @@ def _arrow_values(values: Any, name: Any) -> npt.NDArray[Any]:
         chunks = [np.array(chunk.dictionary.to_pylist(), object)[chunk.indices.fill_null(0)] for chunk in values.chunks]
         return np.concatenate([np.empty(0, object), *chunks])
     if values.type.num_fields:
-        raise GraphError(f"column {name!r}: a value is a number or text; got {values.type}")
+        raise GraphError(f"column {name!r}: a node name is hashable, and a weight a number; got {values.type}")
     return np.asarray(values)
 
 
