@@ -78,13 +78,13 @@ def fails(done, message):
 
 def test_the_example_of_every_command_works_as_written(folder, networks):
     for command, example in _EXAMPLES.items():
-        shown = run(command.__name__, "--help").stdout
+        shown = run(command.__name__.replace("_", "-"), "--help").stdout
         assert f"Example: {example}" in " ".join(shown.split())
         if command.__name__ == "reproduce":
             continue
         done = run(*shlex.split(example)[1:], cwd=folder)
         assert done.returncode == 0, (example, done.stderr)
-    for name in ("vectors.npz", "walks.txt.gz", "groups.tsv", "map.html", "vectors.csv"):
+    for name in ("vectors.npz", "friends.efge", "walks.txt.gz", "groups.tsv", "map.html", "vectors.csv"):
         assert (folder / name).stat().st_size > 0
 
 

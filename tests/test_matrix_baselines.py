@@ -16,6 +16,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import Normalizer
 
 import efge
+from efge import threads
 from efge.baselines import netmf
 from efge.baselines.hope import HOPE
 from efge.baselines.netmf import NetMF
@@ -152,21 +153,21 @@ def test_a_matrix_that_does_not_fit_is_refused_before_it_is_made(monkeypatch):
         efge.GraphError, match=r"1,000,000 nodes with edges need 40\d\d\.\d GB, and .* GB are available"
     ):
         NetMF().fit(efge.as_graph(ring))
-    monkeypatch.setattr(netmf, "_available_memory", lambda: 10**6)
+    monkeypatch.setattr(netmf, "available_memory", lambda: 10**6)
     with pytest.raises(efge.GraphError, match=r"and 0\.0 GB are available; EFGE and HOPE need memory for edges"):
         NetMF().fit([("a", "b")])
-    monkeypatch.setattr(netmf, "_available_memory", lambda: None)
+    monkeypatch.setattr(netmf, "available_memory", lambda: None)
     assert NetMF(dim=2).fit([("a", "b")]).embedding_.dim == 2
 
 
 def test_available_memory_is_known_without_meminfo(monkeypatch):
-    known = netmf._available_memory()
+    known = threads.available_memory()
     assert known is None or known > 0
-    monkeypatch.setattr(netmf.Path, "read_text", lambda path: "")
-    other = netmf._available_memory()
+    monkeypatch.setattr(threads.Path, "read_text", lambda path: "")
+    other = threads.available_memory()
     assert other is None or other > 0
-    monkeypatch.delattr(netmf.os, "sysconf", raising=False)
-    assert netmf._available_memory() is None
+    monkeypatch.delattr(threads.os, "sysconf", raising=False)
+    assert threads.available_memory() is None
 
 
 @pytest.mark.parametrize("method", BOTH)

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from efge.baselines.netmf import NetMF
     from efge.baselines.node2vec import Node2Vec
     from efge.checkpoints import Checkpoints
+    from efge.converting import convert_graph
     from efge.datasets.catalogue import DatasetError
     from efge.datasets.loading import Dataset, load_dataset
     from efge.embedding import Embedding
@@ -85,6 +86,7 @@ _HOMES = {
     "WeightedWalk": "walks",
     "as_graph": "inputs",
     "communities": "grouping",
+    "convert_graph": "converting",
     "estimate_memory": "memory",
     "link_prediction": "evaluation.links",
     "link_scores": "heuristics",
@@ -136,6 +138,7 @@ __all__ = [
     "__version__",
     "as_graph",
     "communities",
+    "convert_graph",
     "estimate_memory",
     "link_prediction",
     "link_scores",

@@ -12,14 +12,19 @@ import lzma
 import mmap
 import os
 import re
+import shutil
+import signal
+import stat
 import sys
 import tempfile
+import threading
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from types import FrameType
+from typing import Any, BinaryIO, NoReturn, cast
 
 from efge.errors import GraphError
 
@@ -66,11 +71,27 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, stream)
 
 
+def begins_with(stream: BinaryIO, mark: bytes) -> bool:
+    """Whether an opened file of which nothing is read yet begins so, as it is packed."""
+    raw = stream._raw if isinstance(stream, _Checked) else stream
+    return cast(io.BufferedReader, raw).peek(len(mark)).startswith(mark)
+
+
+def place_in(stream: BinaryIO) -> tuple[int, int] | None:
+    """How many bytes of an opened file are read, and how many there are, both as they are packed; None of a pipe."""
+    raw = stream._raw if isinstance(stream, _Checked) else stream
+    with suppress(OSError):
+        status = os.fstat(raw.fileno())
+        return (raw.tell(), status.st_size) if stat.S_ISREG(status.st_mode) else None
+    return None
+
+
 class _Checked:
     """A file's bytes, unpacked up to a limit; errors are GraphErrors that name the file."""
 
     def __init__(self, raw: io.BufferedReader, label: str) -> None:
         self._label = label
+        self._raw = raw
         self._packed = _Counted(raw)
         self._stream = _unpacked(raw, self._packed, label)
         self._is_packed = self._stream is not raw
@@ -231,11 +252,37 @@ def in_utf8(stream: BinaryIO, encoding: str, label: str) -> BinaryIO:
     try:
         if codecs.lookup(encoding).name in ("utf-8", "ascii"):
             return stream
-        return io.BytesIO(stream.read().decode(encoding).encode())
+        "".encode(encoding)  # some codecs are not for text, which only their use tells
+        return cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, label)))
     except LookupError:
         raise GraphError(f"no encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from None
     except UnicodeError as error:
         raise GraphError(f"{label}: the text is not in {encoding}: {error}") from None
+
+
+class _Recoded(io.RawIOBase):
+    """Text of another encoding in UTF-8, some of it at a time."""
+
+    def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
+        self._stream, self._encoding, self._label = stream, encoding, label
+        self._decoder = codecs.getincrementaldecoder(encoding)()
+        self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self._ready:
+            data = self._stream.read(io.DEFAULT_BUFFER_SIZE)
+            try:
+                self._ready = self._decoder.decode(data, final=not data).encode()
+            except UnicodeError as error:
+                raise GraphError(f"{self._label}: the text is not in {self._encoding}: {error}") from None
+            if not data:
+                break
+        count = min(len(buffer), len(self._ready))
+        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        return count
 
 
 def toml(text: str) -> dict[str, Any]:
@@ -275,11 +322,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         sys.stdout.buffer.flush()
         return
     path = Path(path)
-    target = path.resolve()
-    if target.is_dir():
-        raise IsADirectoryError(errno.EISDIR, "this is a directory; give the name of a file in it", str(path))
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    target = _new_file(path)
     if target.exists() and not target.is_file():
         with target.open("wb") as raw, _packing(raw, path.suffix.lower()) as stream:
             yield stream
@@ -291,9 +334,7 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     try:
         with os.fdopen(descriptor, "wb") as raw, _packing(raw, path.suffix.lower()) as stream:
             yield stream
-        _make_durable(Path(name))
-        Path(name).replace(target)
-        sync_folder(target.parent)
+        _put_in_place(Path(name), target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, name):
@@ -320,6 +361,68 @@ def mapped(folder: Path, size: int) -> mmap.mmap:
         # Who reads a row does not want its neighbors, which the system would else read with it.
         memory.madvise(mmap.MADV_RANDOM)
     return memory
+
+
+@contextmanager
+def built_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A path for a file to be built at, in a folder of its own beside the target, for helper files too.
+
+    When all is done the file becomes the target; whatever happens, a signal to end included, the folder goes away.
+    """
+    target = _new_file(Path(path))
+    if target.exists() and not target.is_file():
+        raise FileExistsError(errno.EEXIST, "this is no plain file; give the name of another", os.fspath(path))
+    with _signals_as_interrupts():
+        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
+        try:
+            yield folder / "whole"
+            _put_in_place(folder / "whole", target)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            reason = f"nothing was written: {error.strerror or error}"
+            raise OSError(error.errno, reason, os.fspath(path)) from None
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _signals_as_interrupts() -> Iterator[None]:
+    """Let signals to end raise KeyboardInterrupt as Ctrl-C does, so that what is temporary goes away."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> NoReturn:
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
+    # A process that was told to outlive its terminal does.
+    asked = [number for number, handler in before.items() if handler != signal.SIG_IGN]
+    for number in asked:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in asked:
+            signal.signal(number, before[number])
+
+
+def _new_file(path: Path) -> Path:
+    """Where a file of that name would be; refused if there is no such place."""
+    target = path.resolve()
+    if target.is_dir():
+        raise IsADirectoryError(errno.EISDIR, "this is a directory; give the name of a file in it", str(path))
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(path.parent))
+    return target
+
+
+def _put_in_place(made: Path, target: Path) -> None:
+    _make_durable(made)
+    made.replace(target)
+    sync_folder(target.parent)
 
 
 def _make_durable(path: Path) -> None:

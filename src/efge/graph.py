@@ -7,6 +7,7 @@ merge, and their weights add up.
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Hashable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
@@ -18,7 +19,8 @@ import numpy.typing as npt
 
 from efge.errors import GraphError
 from efge.kernels import csr as kernel
-from efge.names import NameIndex, Names, name_array
+from efge.names import NameIndex, Names, check_distinct, name_array
+from efge.ondisk import GraphFile, StoredNames, node_type
 from efge.threads import available_threads
 
 if TYPE_CHECKING:
@@ -62,8 +64,9 @@ class Graph:
     indptr: Offsets
     indices: Nodes
     weights: Weights | None
-    names: Names
     directed: bool
+    # Where the arrays are, if they are not in memory.
+    _file: GraphFile | None = None
 
     def __init__(
         self,
@@ -80,7 +83,7 @@ class Graph:
             raise GraphError(f"indices are rows, 0 to {n - 1}; got {rows.min()} to {rows.max()}")
         state = {
             "indptr": starts,
-            "indices": rows.astype(_node_type(n)),
+            "indices": rows.astype(node_type(n)),
             "weights": None if weights is None else _floats("weights", weights),
             "names": name_array(range(n) if names is None else names),
             "directed": bool(directed),
@@ -95,11 +98,11 @@ class Graph:
         raise AttributeError(f"a graph does not change; it keeps its {name}")
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field: self.__dict__[field] for field in ("indptr", "indices", "weights", "names", "directed")}
+        return {field: getattr(self, field) for field in ("indptr", "indices", "weights", "names", "directed")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        for field in (self.indptr, self.indices, self.weights, self.names):
+        for field in (self.indptr, self.indices, self.weights, self.__dict__.get("names")):
             if field is not None:
                 field.flags.writeable = False
 
@@ -110,6 +113,29 @@ class Graph:
         graph.__setstate__(
             {"indptr": indptr, "indices": indices, "weights": weights, "names": names, "directed": directed}
         )
+        return graph
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> Graph:
+        r"""Map a graph that :func:`efge.convert_graph` has written: it is on disk, and may be larger than memory.
+
+        The file stays as it is while the graph is in use. Rows are looked through once, so that a file that was damaged
+        or cut short is a :class:`efge.GraphError` here; :meth:`fingerprint` finds every other change.
+
+        Examples
+        --------
+        >>> import efge, pathlib, tempfile
+        >>> folder = pathlib.Path(tempfile.mkdtemp())
+        >>> _ = (folder / "edges.txt").write_text("ann bob\nbob cid\n")
+        >>> efge.convert_graph(folder / "edges.txt", folder / "graph.efge")
+        >>> Graph.open(folder / "graph.efge")
+        Graph(3 nodes, 2 edges, undirected, unweighted, 0 isolated)
+        """
+        file = GraphFile(path)
+        state = {"indptr": file.indptr, "indices": file.indices, "weights": file.weights, "_file": file}
+        names = {} if isinstance(file.names, StoredNames) else {"names": file.names}
+        graph = object.__new__(cls)
+        graph.__setstate__(state | names | {"directed": file.heading.directed})
         return graph
 
     def _check(self) -> None:
@@ -133,6 +159,20 @@ class Graph:
             if (matrix != matrix.T).nnz:
                 raise GraphError("an undirected graph has every edge in both rows; pass directed=True, or use as_graph")
 
+    @cached_property
+    def names(self) -> Names:
+        """The nodes' names, in the order of the rows: an array of 64-bit integers, or of Python objects."""
+        return self._kept_names[:]
+
+    @property
+    def _kept_names(self) -> Names | StoredNames:
+        """Names to take some of; those in a file are not all made Python objects for that."""
+        kept: Names | None = self.__dict__.get("names")
+        if kept is None:
+            assert self._file is not None, "a graph in memory has its names"
+            return self._file.names
+        return kept
+
     @property
     def n_nodes(self) -> int:
         """Number of nodes."""
@@ -147,8 +187,7 @@ class Graph:
     @cached_property
     def n_self_loops(self) -> int:
         """Number of edges from a node to itself."""
-        rows = np.repeat(np.arange(self.n_nodes, dtype=self.indices.dtype), np.diff(self.indptr))
-        return int((rows == self.indices).sum())
+        return int(kernel.count_self_loops(self.indptr, self.indices))
 
     @property
     def is_weighted(self) -> bool:
@@ -167,7 +206,7 @@ class Graph:
         """Number of nodes without any edge, in or out."""
         lonely: npt.NDArray[np.bool_] = self.degrees == 0
         if self.directed:
-            lonely[self.indices] = False
+            kernel.mark_columns(self.indices, lonely)
         return int(lonely.sum())
 
     @cached_property
@@ -179,10 +218,9 @@ class Graph:
         >>> Graph([0, 1, 2, 2], [1, 0]).components.tolist()
         [0, 0, 1]
         """
-        from scipy.sparse.csgraph import connected_components
-
-        _, labels = connected_components(self.to_scipy(), directed=self.directed, connection="weak")
-        numbers: npt.NDArray[np.int32] = labels.astype(np.int32)
+        numbers = np.empty(self.n_nodes, np.int32)
+        parents = np.empty(self.n_nodes, np.uint32 if self.n_nodes < 2**32 else np.uint64)
+        kernel.label_components(self.indptr, self.indices, not self.directed, parents, numbers)
         numbers.flags.writeable = False
         return numbers
 
@@ -239,7 +277,7 @@ class Graph:
         ['b']
         """
         row = int(self.rows([name])[0])
-        found: list[Hashable] = self.names[self.indices[self.indptr[row] : self.indptr[row + 1]]].tolist()
+        found: list[Hashable] = self._kept_names[self.indices[self.indptr[row] : self.indptr[row + 1]]].tolist()
         return found
 
     def subgraph(self, names: Iterable[Hashable]) -> Graph:
@@ -269,12 +307,14 @@ class Graph:
         renumbered[rows] = np.arange(len(rows))
         capacity = int(self.degrees[rows].sum())
         indptr = np.zeros(len(rows) + 1, np.int64)
-        indices = np.empty(capacity, _node_type(len(rows)))
+        indices = np.empty(capacity, node_type(len(rows)))
         weights = np.empty(capacity if self.weights is not None else 0)
         old_weights = weights if self.weights is None else self.weights
         used = kernel.induced_rows(self.indptr, self.indices, old_weights, rows, renumbered, indptr, indices, weights)
         kept_weights = None if self.weights is None else weights[:used].copy()
-        return Graph._of_valid(indptr, indices[:used].copy(), kept_weights, name_array(self.names[rows]), self.directed)
+        return Graph._of_valid(
+            indptr, indices[:used].copy(), kept_weights, name_array(self._kept_names[rows]), self.directed
+        )
 
     def to_scipy(self) -> csr_array:
         """The adjacency matrix, with weights or ones.
@@ -306,16 +346,15 @@ class Graph:
             digest.update(f"{len(array)}\0".encode())
             for begin in range(0, len(array), 1 << 20):
                 digest.update(array[begin : begin + (1 << 20)].astype(code).tobytes())
-        if self.names.dtype != object:
-            digest.update(b"integers\0" + self.names.astype("<i8").tobytes())
-            return digest.hexdigest()
-        for name in self.names.tolist():
-            digest.update(f"{type(name).__name__}\0{name!r}\0".encode("utf-8", "surrogatepass"))
+        names = self._kept_names
+        if isinstance(names, np.ndarray) and names.dtype != object:
+            digest.update(b"integers\0" + names.astype("<i8").tobytes())
+        else:
+            for name in names.tolist() if isinstance(names, np.ndarray) else names:
+                digest.update(f"{type(name).__name__}\0{name!r}\0".encode("utf-8", "surrogatepass"))
+        if self._file is not None:
+            self._file.check_fingerprint(digest.hexdigest())
         return digest.hexdigest()
-
-
-def _node_type(n: int) -> type[np.signedinteger[Any]]:
-    return np.int32 if n < 2**31 else np.int64
 
 
 def _integers(what: str, values: npt.ArrayLike) -> Offsets:
@@ -333,16 +372,6 @@ def _floats(what: str, values: npt.ArrayLike) -> Weights:
         return np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
         raise GraphError(f"{what} are numbers; got {values!r}") from None
-
-
-def check_distinct(names: Names) -> None:
-    """Refuse names of which two are equal, or that cannot be told apart at all."""
-    try:
-        distinct = len(set(names.tolist()))
-    except TypeError as error:
-        raise GraphError(f"a node name is hashable: {error}") from None
-    if distinct != len(names):
-        raise GraphError(f"node names are distinct; {len(names)} nodes have {distinct} names")
 
 
 def check_weights(weights: Weights, place: str = "entry {}") -> None:
@@ -389,7 +418,7 @@ def _sorted_rows(
         counts = np.zeros((shares, n), np.int64)
         _wait(pool.submit(kernel.count_columns, ends, a, b, both_ways, counts[i]) for a, b, i in jobs)
         starts, cursors = _cursors(counts)
-        rows, row_weights = np.empty(starts[-1], _node_type(n)), np.empty(starts[-1] if len(weights) else 0)
+        rows, row_weights = np.empty(starts[-1], node_type(n)), np.empty(starts[-1] if len(weights) else 0)
         _wait(
             pool.submit(kernel.sort_by_column, ends, weights, a, b, both_ways, cursors[i], rows, row_weights)
             for a, b, i in jobs

@@ -47,7 +47,12 @@ def name_array(names: Iterable[Hashable]) -> Names:
 
 def names_of(texts: Sequence[str]) -> Names:
     """Integers if every text is one as Python would print it, the texts themselves otherwise."""
-    return name_array(map(int, texts) if all(map(_PLAIN_INTEGER.fullmatch, texts)) else texts)
+    return name_array(map(int, texts) if are_integers(texts) else texts)
+
+
+def are_integers(texts: Iterable[str]) -> bool:
+    """Whether every text is an integer as Python would print it."""
+    return all(map(_PLAIN_INTEGER.fullmatch, texts))
 
 
 def escaped(name: str, keep: str = "") -> str:
@@ -83,6 +88,16 @@ def encoded(texts: Iterable[str]) -> list[bytes]:
         return [text.encode() for text in texts]
     except UnicodeEncodeError as error:
         raise GraphError(f"a name is text that UTF-8 can hold; got {error.object!r}") from None
+
+
+def check_distinct(names: Names) -> None:
+    """Refuse names of which two are equal, or that cannot be told apart at all."""
+    try:
+        distinct = len(set(names.tolist()))
+    except TypeError as error:
+        raise GraphError(f"a node name is hashable: {error}") from None
+    if distinct != len(names):
+        raise GraphError(f"node names are distinct; {len(names)} nodes have {distinct} names")
 
 
 def plain_name(name: Hashable) -> Hashable:
@@ -179,11 +194,21 @@ class ObjectNames:
         return name_array(self._numbers)
 
 
-class _Keys:
-    """Numbers keys of two words; grows as they come."""
+def _check_allowed(needed: int, allowed: int | None, count: int) -> None:
+    """Refuse to number more nodes than there is memory for; None allows any."""
+    if allowed is not None and needed > allowed:
+        raise GraphError(
+            f"numbering more than {count:,} nodes takes {needed / 1e6:,.0f} MB of memory, and {allowed / 1e6:,.0f} MB"
+            " are allowed; allow more"
+        )
 
-    def __init__(self) -> None:
+
+class _Keys:
+    """Numbers keys of two words; grows as they come, to as many bytes as are allowed."""
+
+    def __init__(self, allowed: int | None = None) -> None:
         self.count = 0
+        self._allowed = allowed
         self._keys, self._numbers = self._slots(1 << 12)
 
     @staticmethod
@@ -202,6 +227,8 @@ class _Keys:
             )
             if position == len(keys):
                 return numbers, firsts[: self.count - known].copy()
+            # Old slots and new ones, of 20 bytes each.
+            _check_allowed(3 * 20 * len(self._numbers), self._allowed, self.count)
             larger = self._slots(2 * len(self._numbers))
             kernel.move_slots(self._keys, self._numbers, *larger)
             self._keys, self._numbers = larger
@@ -210,9 +237,10 @@ class _Keys:
 class IntegerNames:
     """Numbers integers of 64 bits: by a table while they are small, as most ids are, by keys otherwise."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: int | None = None) -> None:
+        self._allowed = allowed
         self._table: Numbers | None = np.full(1 << 12, -1, np.int32)
-        self._keys = _Keys()
+        self._keys = _Keys(allowed)
         self._names: list[npt.NDArray[np.int64]] = []
         self._seen = self._count = 0
 
@@ -220,16 +248,22 @@ class IntegerNames:
         """The number of each value."""
         self._seen += len(values)
         if self._table is not None and len(values):
-            # A table four times as long as there are values costs less than the edges themselves.
-            if values.min() >= 0 and values.max() < 4 * self._seen + (1 << 20):
+            if values.min() >= 0 and values.max() < self._longest_table():
                 numbers, firsts = self._number_small(values, int(values.max()))
                 self._names.append(values[firsts])
                 return numbers
-            self._keys.number(_keys_of(self.names()))
             self._table = None
+            for known in self._names:
+                self._keys.number(_keys_of(known))
         numbers, firsts = self._keys.number(_keys_of(values))
         self._names.append(values[firsts])
         return numbers
+
+    def _longest_table(self) -> int:
+        # A table four times as long as there are values costs less than the edges themselves.
+        longest = 4 * self._seen + (1 << 20)
+        # It grows to twice what is needed, and then stands beside the old one: 12 bytes an entry.
+        return longest if self._allowed is None else min(longest, self._allowed // 12)
 
     def _number_small(self, values: npt.NDArray[np.int64], largest: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
         assert self._table is not None
@@ -241,6 +275,10 @@ class IntegerNames:
         known = self._count
         self._count = kernel.number_small(values, self._table, numbers, known, firsts)
         return numbers, firsts[: self._count - known]
+
+    def pieces(self) -> list[npt.NDArray[np.int64]]:
+        """All names so far, in order, some at a time."""
+        return self._names
 
     def names(self) -> Names:
         """All names so far, in order."""
@@ -256,12 +294,13 @@ def _keys_of(values: npt.NDArray[np.int64]) -> Keys:
 class TextNames:
     """Numbers fields of text, given as places in bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, allowed: int | None = None) -> None:
         self.seed = 0
+        self._allowed = allowed
         self._forget()
 
     def _forget(self) -> None:
-        self._keys = _Keys()
+        self._keys = _Keys(self._allowed)
         self._bytes: Bytes = np.empty(1 << 16, np.uint8)
         self._starts = np.zeros(1 << 12, np.int64)
 
@@ -285,8 +324,15 @@ class TextNames:
         if names > len(self._starts):
             self._starts = np.concatenate([self._starts, np.zeros(names, np.int64)])
         size = int(self._starts[known]) + int((fresh.ends - fresh.starts).sum())
+        # An array that is too short stands beside one of twice its length; the keys are counted apart.
+        _check_allowed(3 * (size + 8 * names), self._allowed, known)
         if size > len(self._bytes):
             self._bytes = np.concatenate([self._bytes, np.empty(size, np.uint8)])
+
+    def fields(self) -> Fields:
+        """The names as fields, one behind the other."""
+        starts = self._starts[: self._keys.count + 1]
+        return Fields(self._bytes[: starts[-1]], starts[:-1], starts[1:])
 
     def texts(self) -> list[str]:
         """The names, in order."""
@@ -301,12 +347,13 @@ class TextNames:
 class FieldNames:
     """Numbers fields as integers for as long as all of them are, and as text from then on.
 
-    A name is an integer only if printing it gives the very field again, so that changing over loses nothing.
+    A name is an integer only if printing it gives the very field again, so that changing over loses nothing. Where more
+    bytes would be needed than are allowed, names are refused before the memory is taken.
     """
 
-    def __init__(self) -> None:
-        self._integers: IntegerNames | None = IntegerNames()
-        self._texts = TextNames()
+    def __init__(self, allowed: int | None = None) -> None:
+        self._integers: IntegerNames | None = IntegerNames(allowed)
+        self._texts = TextNames(allowed)
 
     @classmethod
     def of(cls, known: Names) -> FieldNames:
@@ -334,9 +381,14 @@ class FieldNames:
         if self._integers is not None:
             if prepared.values is not None:
                 return self._integers.number(prepared.values)
-            self._texts.number(Fields.of(map(str, self._integers.names().tolist())))
+            for known in self._integers.pieces():
+                self._texts.number(Fields.of(map(str, known.tolist())))
             self._integers = None
         return self._texts.number(prepared.fields(), prepared.keys if prepared.seed == self._texts.seed else None)
+
+    def kept(self) -> Names | Fields:
+        """All names so far as they are kept: integers, or fields of text, with no Python object for each."""
+        return self._texts.fields() if self._integers is None else self._integers.names()
 
     def names(self) -> Names:
         """All names so far: integers if every one is, text as it was written otherwise."""

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from efge.columns import Columns
 from efge.errors import GraphError
-from efge.graph import Graph, Weights, check_distinct, check_weights, graph_from_edges
-from efge.names import IntegerNames, Names, Numbers, ObjectNames, name_array, plain_name
+from efge.graph import Graph, Weights, check_weights, graph_from_edges
+from efge.names import IntegerNames, Names, Numbers, ObjectNames, check_distinct, name_array, plain_name
 
 
 @dataclass(frozen=True)

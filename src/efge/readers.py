@@ -6,8 +6,8 @@ import io
 import os
 import re
 import warnings
-from collections.abc import Callable, Hashable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -15,13 +15,14 @@ from typing import Any, BinaryIO, NamedTuple
 from efge.arrowfiles import read_arrow, read_parquet
 from efge.columns import Columns
 from efge.errors import GraphError, reason_of
-from efge.files import PACKED, in_utf8, label_of, opened
+from efge.files import PACKED, begins_with, in_utf8, label_of, opened
 from efge.graph import Graph, graph_from_edges
 from efge.matlabfiles import read_matlab
 from efge.matrixfiles import read_matrix_market, read_sparse_archive
-from efge.names import names_of
+from efge.names import FieldNames, names_of
 from efge.objects import Reading, graph_from_object
-from efge.textfiles import NumberedEdges, TextFormat, read_adjacency_list, read_edge_list, read_node_names
+from efge.ondisk import MARK, TEXT
+from efge.textfiles import Piece, TextFormat, adjacency_list, edge_list, read_node_names, together
 from efge.textlines import TextSource
 
 _Path = str | os.PathLike[str]
@@ -32,22 +33,29 @@ _DEEPEST_XML, _LONGEST_PAJEK_LINE = 100, 10_000
 _MOST_NODES, _MOST_NODES_A_BYTE = 1_000_000, 10
 
 
-class _File(NamedTuple):
+class GraphSource(NamedTuple):
     """An open, unpacked file and all that was asked about reading it."""
 
     stream: BinaryIO
-    label: str
+    path: _Path
+    format: str
     nodes: TextSource | Iterable[Hashable] | None
     reading: Reading
     written: TextFormat
     key: str | None
     comments: str
     encoding: str
+    block: int | None
+
+    @property
+    def label(self) -> str:
+        """What messages call it."""
+        return label_of(self.path)
 
     @property
     def text(self) -> TextSource:
         """The file as text."""
-        return TextSource(in_utf8(self.stream, self.encoding, self.label), self.label, self.comments)
+        return TextSource(in_utf8(self.stream, self.encoding, self.label), self.label, self.comments, self.block)
 
 
 def read_graph(
@@ -84,8 +92,9 @@ def read_graph(
     directed : bool, optional
         Whether (u, v) differs from (v, u); by default as the file says, and undirected where it does not say.
     format : str, optional
-        One of edgelist, adjlist, csv, tsv, parquet, arrow, feather, graphml, gml, pajek, mat, npz, mtx; by default
-        from the suffix, and edgelist for any other suffix.
+        One of edgelist, adjlist, csv, tsv, parquet, arrow, feather, graphml, gml, pajek, mat, npz, mtx, efge; by
+        default from the suffix, and edgelist for any other suffix. A graph that :func:`efge.convert_graph` has written
+        is known by its first bytes, and mapped.
     delimiter : str, optional
         What stands between fields of text: a character, or "whitespace"; by default as the first line looks.
     comments : str
@@ -118,57 +127,101 @@ def read_graph(
     >>> read_graph(path)
     Graph(3 nodes, 2 edges, undirected, weighted, 0 isolated)
     """
-    label = label_of(path)
-    read = _reader(label, format)
+    with opened_graph(
+        path,
+        nodes=nodes,
+        weighted=weighted,
+        directed=directed,
+        format=format,
+        delimiter=delimiter,
+        comments=comments,
+        header=header,
+        source=source,
+        target=target,
+        weight=weight,
+        key=key,
+        encoding=encoding,
+        drop_self_loops=drop_self_loops,
+    ) as file:
+        return _FORMATS[file.format](file)
+
+
+@contextmanager
+def opened_graph(
+    path: _Path,
+    *,
+    nodes: _Path | Iterable[Hashable] | None = None,
+    weighted: bool | None = None,
+    directed: bool | None = None,
+    format: str | None = None,  # noqa: A002
+    delimiter: str | None = None,
+    comments: str = "#%",
+    header: bool | None = None,
+    source: str | int | None = None,
+    target: str | int | None = None,
+    weight: str | int | None = None,
+    key: str | None = None,
+    encoding: str = "utf-8",
+    drop_self_loops: bool = False,
+    block: int | None = None,
+) -> Iterator[GraphSource]:
+    """A file of a graph, opened, with all that :func:`read_graph` is asked about it, and the bytes to read at once."""
+    given = None if format is None else _known(format)
     with ExitStack() as stack:
         node_names: TextSource | Iterable[Hashable] | None = None
         if isinstance(nodes, (str, os.PathLike)):
             node_stream = in_utf8(stack.enter_context(opened(nodes)), encoding, label_of(nodes))
-            node_names = TextSource(node_stream, label_of(nodes), comments)
+            node_names = TextSource(node_stream, label_of(nodes), comments, block)
         elif nodes is not None:
             node_names = list(nodes)
         stream = stack.enter_context(opened(path))
         columns = Columns(source, target, weight, weighted)
         reading = Reading(directed, columns, drop_self_loops=drop_self_loops)
         written = TextFormat(delimiter, header)
-        return read(_File(stream, label, node_names, reading, written, key, comments, encoding))
+        kind = given or ("efge" if begins_with(stream, MARK) else _by_suffix(label_of(path)))
+        yield GraphSource(stream, path, kind, node_names, reading, written, key, comments, encoding, block)
 
 
-def _reader(label: str, given: str | None) -> Callable[[_File], Graph]:
-    if given is not None:
-        if given.lower() not in _FORMATS:
-            raise GraphError(f"no format {given!r}; known: {', '.join(_FORMATS)}")
-        return _FORMATS[given.lower()]
+def _known(given: str) -> str:
+    if given.lower() not in _FORMATS:
+        raise GraphError(f"no format {given!r}; known: {', '.join(_FORMATS)}")
+    return given.lower()
+
+
+def _by_suffix(label: str) -> str:
     suffixes = [suffix.lower() for suffix in Path(label).suffixes if suffix.lower() not in PACKED]
-    return _FORMATS.get(_SUFFIXES.get(suffixes[-1], suffixes[-1][1:]) if suffixes else "", _read_edge_list)
+    kind = _SUFFIXES.get(suffixes[-1], suffixes[-1][1:]) if suffixes else ""
+    return kind if kind in _FORMATS else "edgelist"
 
 
-def _read_edge_list(file: _File) -> Graph:
-    return _graph(file, read_edge_list(file.text, file.written, file.reading.columns, file.nodes))
+def edge_pieces(file: GraphSource, names: FieldNames) -> Iterator[Piece]:
+    """The edges of a text, some at a time; their nodes are numbered on the way."""
+    if file.format == "adjlist":
+        if file.reading.weighted:
+            raise GraphError(f"{file.label}: an adjacency list has no weights; leave out weighted")
+        return adjacency_list(file.text, file.written, file.nodes, names)
+    if file.format not in ("edgelist", "csv", "tsv"):
+        raise GraphError(
+            f"{file.label}: edges are taken from text (edgelist, csv, tsv, adjlist); this is {file.format}"
+        )
+    tabs = "\t" if file.format == "tsv" else None
+    written = file.written._replace(delimiter=file.written.delimiter or tabs)
+    return edge_list(file.text, written, file.reading.columns, file.nodes, names)
 
 
-def _read_tsv(file: _File) -> Graph:
-    return _read_edge_list(file._replace(written=file.written._replace(delimiter=file.written.delimiter or "\t")))
-
-
-def _read_adjacency_list(file: _File) -> Graph:
-    if file.reading.weighted:
-        raise GraphError(f"{file.label}: an adjacency list has no weights; leave out weighted")
-    return _graph(file, read_adjacency_list(file.text, file.written, file.nodes))
-
-
-def _graph(file: _File, edges: NumberedEdges) -> Graph:
-    reading = file.reading
+def _read_text(file: GraphSource) -> Graph:
+    names, reading = FieldNames(), file.reading
+    edges = together(names, edge_pieces(file, names))
     try:
         return graph_from_edges(*edges, directed=bool(reading.directed), drop_self_loops=reading.drop_self_loops)
     except GraphError as error:
         raise GraphError(f"{file.label}: {error}") from None
 
 
-def _object_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File], Graph]:
+def _object_reader(kind: str, load: Callable[[GraphSource], Any]) -> Callable[[GraphSource], Graph]:
     """A reader for a format that a library loads as an object of its own."""
 
-    def read(file: _File) -> Graph:
+    def read(file: GraphSource) -> Graph:
         nodes = read_node_names(file.nodes) if isinstance(file.nodes, TextSource) else file.nodes
         try:
             with warnings.catch_warnings():
@@ -202,6 +255,8 @@ _NAMED_BY_TEXT = ("GraphML", "GML", "Pajek")
 
 
 def _has_text_columns(loaded: Any) -> bool:
+    if isinstance(loaded, Graph):
+        return loaded._file is not None and loaded._file.heading.names == TEXT
     return any("string" in str(column) for column in getattr(getattr(loaded, "schema", None), "types", ()))
 
 
@@ -212,25 +267,25 @@ def _with_plain_names(graph: Graph) -> Graph:
     return Graph._of_valid(graph.indptr, graph.indices, graph.weights, names_of(names), graph.directed)
 
 
-def _bytes(file: _File) -> io.BytesIO:
+def _bytes(file: GraphSource) -> io.BytesIO:
     data = file.stream.read()
     if not data:
         raise GraphError(f"{file.label}: a graph has at least one edge; the file is empty")
     return io.BytesIO(data)
 
 
-def _load_parquet(file: _File) -> Any:
+def _load_parquet(file: GraphSource) -> Any:
     import pyarrow
 
     # Arrow's threads may outlive the interpreter and must then hold no file of Python's.
     return read_parquet(pyarrow.BufferReader(_bytes(file).getbuffer()), file.label)
 
 
-def _load_arrow(file: _File) -> Any:
+def _load_arrow(file: GraphSource) -> Any:
     return read_arrow(_bytes(file).getvalue(), file.label)
 
 
-def _load_graphml(file: _File) -> Any:
+def _load_graphml(file: GraphSource) -> Any:
     import networkx as nx
 
     data = _bytes(file)
@@ -270,7 +325,7 @@ def _check_xml(data: bytes) -> None:
     parser.Parse(data, True)
 
 
-def _load_gml(file: _File) -> Any:
+def _load_gml(file: GraphSource) -> Any:
     import networkx as nx
 
     text = file.text.stream.read().decode()
@@ -284,7 +339,7 @@ def _load_gml(file: _File) -> Any:
         return nx.parse_gml(text, label="id")
 
 
-def _load_pajek(file: _File) -> Any:
+def _load_pajek(file: GraphSource) -> Any:
     import networkx as nx
 
     text = file.text.stream.read().decode()
@@ -316,7 +371,7 @@ def _check_pajek_edges(text: str) -> None:
             raise GraphError(f"line {number}: a line has {_LONGEST_PAJEK_LINE:,} characters at most; got {len(line):,}")
 
 
-def _load_mat(file: _File) -> Any:
+def _load_mat(file: GraphSource) -> Any:
     from scipy.sparse import issparse
 
     found = read_matlab(_bytes(file).getvalue(), file.label)
@@ -341,18 +396,18 @@ def _load_mat(file: _File) -> Any:
     return next(iter(chosen.values()))
 
 
-def _load_npz(file: _File) -> Any:
+def _load_npz(file: GraphSource) -> Any:
     return read_sparse_archive(_bytes(file).getvalue(), file.label)
 
 
-def _load_matrix_market(file: _File) -> Any:
+def _load_matrix_market(file: GraphSource) -> Any:
     return read_matrix_market(TextSource(_bytes(file), file.label))
 
 
-def _matrix_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File], Graph]:
+def _matrix_reader(kind: str, load: Callable[[GraphSource], Any]) -> Callable[[GraphSource], Graph]:
     """A reader for a format of matrices, whose size is held against that of the file."""
 
-    def checked(file: _File) -> Any:
+    def checked(file: GraphSource) -> Any:
         data = _bytes(file)
         matrix = load(file._replace(stream=data))
         most = max(_MOST_NODES, _MOST_NODES_A_BYTE * len(data.getvalue()))
@@ -363,11 +418,11 @@ def _matrix_reader(kind: str, load: Callable[[_File], Any]) -> Callable[[_File],
     return _object_reader(kind, checked)
 
 
-_FORMATS: dict[str, Callable[[_File], Graph]] = {
-    "edgelist": _read_edge_list,
-    "csv": _read_edge_list,
-    "tsv": _read_tsv,
-    "adjlist": _read_adjacency_list,
+_FORMATS: dict[str, Callable[[GraphSource], Graph]] = {
+    "edgelist": _read_text,
+    "csv": _read_text,
+    "tsv": _read_text,
+    "adjlist": _read_text,
     "parquet": _object_reader("Parquet", _load_parquet),
     "arrow": _object_reader("Arrow", _load_arrow),
     "feather": _object_reader("Feather", _load_arrow),
@@ -377,5 +432,6 @@ _FORMATS: dict[str, Callable[[_File], Graph]] = {
     "mat": _matrix_reader("Matlab", _load_mat),
     "npz": _matrix_reader("SciPy .npz", _load_npz),
     "mtx": _matrix_reader("Matrix Market", _load_matrix_market),
+    "efge": _object_reader("converted", lambda file: Graph.open(file.path)),
 }
 _SUFFIXES = {".pq": "parquet", ".ipc": "arrow", ".net": "pajek", ".adj": "adjlist", ".mm": "mtx"}

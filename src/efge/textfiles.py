@@ -47,11 +47,23 @@ class TextFormat(NamedTuple):
     header: bool | None = None
 
 
-def read_edge_list(source: TextSource, written: TextFormat, columns: Columns, nodes: Nodes = None) -> NumberedEdges:
+# Some edges: rows of their ends, and their weights if there are any.
+Piece = tuple[Numbers, Weights | None]
+
+
+def together(names: FieldNames, pieces: Iterable[Piece]) -> NumberedEdges:
+    """All edges of a file, and all names that were numbered on the way."""
+    ends, weights = zip(*pieces, strict=True)
+    some = [part for part in weights if part is not None]
+    return NumberedEdges(np.concatenate(ends), np.concatenate(some) if some else None, names.names())
+
+
+def edge_list(
+    source: TextSource, written: TextFormat, columns: Columns, nodes: Nodes, names: FieldNames
+) -> Iterator[Piece]:
     """Read a line for each edge: two names and, if there is one, a weight."""
     head, blocks = _head(source, "edge")
     layout = _layout(head, written, columns)
-    names = FieldNames()
     _number_nodes(names, nodes, layout.delimiter)
 
     def has_header(block: Block) -> bool:
@@ -72,36 +84,32 @@ def read_edge_list(source: TextSource, written: TextFormat, columns: Columns, no
         fields, weights = split_edges(block)
         return names.prepare(fields), weights
 
-    ends, weights = [], []
-    for prepared, some in map_ahead(prepare, blocks):
-        ends.append(names.number(prepared))
-        weights.append(some)
-    if not sum(map(len, ends)):
+    count = 0
+    for prepared, weights in map_ahead(prepare, blocks):
+        ends = names.number(prepared).reshape(-1, 2)
+        count += len(ends)
+        yield ends, weights
+    if not count:
         raise GraphError(f"{source.label}: a graph has at least one edge; the file has only a header")
-    all_weights = None if layout.weight is None else np.concatenate([some for some in weights if some is not None])
-    return NumberedEdges(np.concatenate(ends).reshape(-1, 2), all_weights, names.names())
 
 
-def read_adjacency_list(source: TextSource, written: TextFormat, nodes: Nodes = None) -> NumberedEdges:
+def adjacency_list(source: TextSource, written: TextFormat, nodes: Nodes, names: FieldNames) -> Iterator[Piece]:
     """Read a line for each node: its name, then the names of its neighbors."""
     head, blocks = _head(source, "edge")
     delimiter = _delimiter(head[0], written.delimiter, likely=range(2, 1 << 31))
-    names = FieldNames()
     _number_nodes(names, nodes, delimiter)
 
     def prepare(block: Block) -> tuple[Prepared, Lines]:
         lines = split(block, source.label, source.comments, delimiter)
         return names.prepare(_checked_names(lines, lines.fields)), lines
 
-    ends = []
     for prepared, lines in map_ahead(prepare, blocks):
         numbers = names.number(prepared)
         heads = lines.firsts[:-1]
         is_neighbor = np.ones(len(numbers), bool)
         is_neighbor[heads] = False
         sources = np.repeat(numbers[heads], np.diff(lines.firsts) - 1)
-        ends.append(np.column_stack([sources, numbers[is_neighbor]]))
-    return NumberedEdges(np.concatenate(ends), None, names.names())
+        yield np.column_stack([sources, numbers[is_neighbor]]), None
 
 
 def read_node_names(source: TextSource) -> list[str]:

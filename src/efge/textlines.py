@@ -18,11 +18,15 @@ _GAPS = b" \t\r"
 
 
 class TextSource(NamedTuple):
-    """An open file of text in UTF-8, what messages call it, and the characters that begin a comment."""
+    """An open file of text in UTF-8, what messages call it, the characters that begin a comment, and the bytes to read.
+
+    So many bytes are read at once, and the rest of their last line.
+    """
 
     stream: BinaryIO
     label: str
     comments: str = "#%"
+    block: int | None = None
 
 
 class Block(NamedTuple):
@@ -88,7 +92,7 @@ class Lines(NamedTuple):
 
 def blocks_of(source: TextSource, size: int | None = None) -> Iterator[Block]:
     """The text in blocks of whole lines, of so many bytes."""
-    line, size = 1, size or _BLOCK
+    line, size = 1, size or source.block or _BLOCK
     while data := source.stream.read(size) + source.stream.readline():
         if line == 1:
             data = _without_byte_order_mark(source.label, data)

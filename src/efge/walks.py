@@ -402,14 +402,17 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
     entries = len(graph.indices)
     # Half the size of the graph's own, and with it half the cache misses.
     indptr = graph.indptr.astype(np.uint32 if entries < 2**32 else np.uint64)
-    indices = np.append(graph.indices, graph.indices.dtype.type(0))
+    file = graph._file
+    indices = np.append(graph.indices, graph.indices.dtype.type(0)) if file is None else file.padded_indices
     keep, other = np.empty(0, np.uint32), np.empty(0, np.int32)
     weights, strength = np.empty(0), np.empty((0, 2))
     if weighted and graph.weights is not None:
-        # A copy, since the graph's own cannot be written to, for which kernels would be compiled once more.
-        weights, strength = graph.weights.copy(), _strength(graph, graph.weights)
-        keep, other = np.zeros(entries + 1, np.uint32), np.zeros(entries + 1, np.int32)
+        weights, strength = graph.weights, _strength(graph, graph.weights)
+        zeros = np.zeros if file is None else file.scratch
+        keep, other = zeros(entries + 1, np.uint32), zeros(entries + 1, np.int32)
         alias_tables(indptr, weights, keep, other)
+    # Arrays of a file cannot be written to; compiled code is for one kind of arrays.
+    indices.flags.writeable = weights.flags.writeable = False
     return kernel.Steps(indptr, indices, weights, strength, keep, other)
 
 

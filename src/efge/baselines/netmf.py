@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +19,7 @@ from efge.graph import Graph
 from efge.inputs import as_graph
 from efge.seeds import chosen_seed, stream_key
 from efge.spectra import DENSE, column_signs, leading_eigenpairs, scaled
+from efge.threads import available_memory
 from efge.training import Progress
 
 Floats = npt.NDArray[np.float32]
@@ -311,20 +309,9 @@ def _largest(values: npt.NDArray[Any], vectors: npt.NDArray[Any], k: int) -> tup
 def _check_memory(n: int, dim: int) -> None:
     """Refuse a matrix that does not fit, before it is allocated."""
     blocks = 4 * _BLOCK + n * (dim + _SPARE) * (_MOST_BLOCKS + 4)
-    needed, available = 4 * (n * n + blocks), _available_memory()
+    needed, available = 4 * (n * n + blocks), available_memory()
     if available is not None and needed > available:
         raise GraphError(
             f"NetMF forms a dense matrix: {n:,} nodes with edges need {needed / 1e9:.1f} GB, and"
             f" {available / 1e9:.1f} GB are available; EFGE and HOPE need memory for edges and vectors only"
         )
-
-
-def _available_memory() -> int | None:
-    """Bytes that can be allocated without swapping; None where the system does not tell."""
-    # Only Linux has the first, and not every system the second.
-    with suppress(OSError, StopIteration, ValueError):
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    with suppress(AttributeError, OSError, ValueError):
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return None

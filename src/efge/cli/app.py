@@ -26,6 +26,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 _EXAMPLES: dict[Any, str] = {
     making.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1",
     making.info: "efge info friends.csv",
+    making.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
     making.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
     using.neighbors: "efge neighbors vectors.npz ann -k 5",
     using.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",

@@ -171,18 +171,26 @@ def read_graph(name: str, reading: Mapping[str, Any]) -> Graph:
         if reading:
             raise ValueError(f"the data set {name} is as it is; got {', '.join(reading)}")
         return efge.load_dataset(name).graph
-    columns = {key: int(value) for key, value in reading.items() if key in _COLUMNS and str(value).isdecimal()}
-    graph = efge.read_graph(name, **(dict(reading) | columns))
-    _point_out_header(name, graph, reading)
+    graph = efge.read_graph(name, **columns_of(reading))
+    if graph._file is None:
+        point_out_header(name, graph, reading)
     return graph
 
 
-def _point_out_header(name: str, graph: Graph, reading: Mapping[str, Any]) -> None:
+def columns_of(reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Options for reading, with columns that are given by their numbers as numbers."""
+    columns = {key: int(value) for key, value in reading.items() if key in _COLUMNS and str(value).isdecimal()}
+    return dict(reading) | columns
+
+
+def point_out_header(name: str, graph: Graph, reading: Mapping[str, Any]) -> None:
     """Say so where the first line looks like names of columns that were taken for nodes."""
     alone = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
-    if "header" in reading or graph.names.dtype != object or not alone or int(graph.indices[0]) != 1:
+    if "header" in reading or not alone or int(graph.indices[0]) != 1:
         return
-    first, second = graph.names[:2].tolist()
+    first, second = graph._kept_names[:2].tolist()
+    if not isinstance(first, str):
+        return
     say(f"{name}: {first!r} and {second!r}, of the first line, occur nowhere else; if they are a header, add --header")
 
 

@@ -99,3 +99,83 @@ def induced_rows(indptr, indices, weights, kept, renumbered, new_indptr, new_ind
                 place += 1
         new_indptr[row + 1] = place
     return place
+
+
+@njit(cache=True, nogil=True)
+def first_wrong_row(indptr, indices, weights):
+    """The first row that is not one of a graph, or -1.
+
+    A row begins where the one before ends, has neighbors from 0 to the last row, strictly ascending, and weights that
+    are finite and positive, if there are any.
+    """
+    rows, entries = indptr.shape[0] - 1, indices.shape[0]
+    weighted = weights.shape[0] > 0
+    for row in range(rows):
+        begin, end = indptr[row], indptr[row + 1]
+        if (
+            begin < 0
+            or end < begin
+            or end > entries
+            or (row == 0 and begin != 0)
+            or (row == rows - 1 and end != entries)
+        ):
+            return row
+        before = np.int64(-1)
+        wrong = False
+        for place in range(U(begin), U(end)):
+            column = np.int64(indices[place])
+            wrong |= column <= before
+            before = column
+            if weighted:
+                wrong |= not (weights[place] > 0.0 and weights[place] < np.inf)
+        if wrong or before >= rows:
+            return row
+    return -1
+
+
+@njit(cache=True, nogil=True)
+def count_self_loops(indptr, indices):
+    """How many rows have themselves for a neighbor."""
+    loops = 0
+    for row in range(indptr.shape[0] - 1):
+        for place in range(U(indptr[row]), U(indptr[row + 1])):
+            loops += np.int64(indices[place]) == row
+    return loops
+
+
+@njit(cache=True, nogil=True)
+def mark_columns(indices, marks):
+    """Set marks[column] of every entry to False."""
+    for place in range(U(indices.shape[0])):
+        marks[U(indices[place])] = False
+
+
+@njit
+def _root(parents, node):
+    while parents[node] != node:
+        parents[node] = parents[U(parents[node])]
+        node = U(parents[node])
+    return node
+
+
+@njit(cache=True, nogil=True)
+def label_components(indptr, indices, both_ways, parents, labels):
+    """Number the components by their first nodes; where entries stand both ways, one of two is looked at."""
+    rows = U(indptr.shape[0] - 1)
+    for row in range(rows):
+        parents[row] = row
+    for row in range(rows):
+        for place in range(U(indptr[row]), U(indptr[row + _ONE])):
+            column = U(indices[place])
+            if both_ways and column >= row:
+                break
+            here, there = _root(parents, row), _root(parents, column)
+            # The first node of a component is its root.
+            parents[max(here, there)] = min(here, there)
+    count = 0
+    for row in range(rows):
+        if parents[row] == row:
+            labels[row] = count
+            count += 1
+        else:
+            labels[row] = labels[_root(parents, row)]
