@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from functools import reduce
+from itertools import pairwise
 
 import numpy as np
 
@@ -280,3 +281,43 @@ def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_blo
                         gain += g * contexts[row]
                         contexts[row] = np.maximum(contexts[row] + g * centers[center], plan.floor)
                     centers[center] = np.maximum(centers[center] + gain, plan.floor)
+
+
+def entries_of(edges, both_ways):
+    """The row, the column and the edge of each entry, in the order of the input."""
+    for number, (source, target) in enumerate(edges):
+        yield source, target, number
+        if both_ways and source != target:
+            yield target, source, number
+
+
+def spread_entries(edges, both_ways, cuts):
+    """The entries of each part: those whose rows are from cuts[p] to cuts[p + 1] - 1."""
+    entries = list(entries_of(edges, both_ways))
+    return [[entry for entry in entries if low <= entry[0] < high] for low, high in pairwise(cuts)]
+
+
+def wrong_rows(indptr, indices, weights):
+    """Rows that are none of a graph; where a row begins or ends elsewhere, the rest has no meaning."""
+    n = len(indptr) - 1
+    for row in range(n):
+        begin, end = indptr[row], indptr[row + 1]
+        whole = 0 <= begin <= end <= len(indices)
+        whole &= (row > 0 or begin == 0) and (row < n - 1 or end == len(indices))
+        columns = list(indices[begin:end]) if whole else []
+        right = columns == sorted(set(columns)) and all(0 <= column < n for column in columns)
+        positive = all(0 < weight < math.inf for weight in weights[begin:end])
+        if not (whole and right and positive):
+            yield row
+
+
+def component_labels(indptr, indices):
+    """The number of each node's component, by their first nodes; directions do not matter."""
+    n = len(indptr) - 1
+    labels = list(range(n))
+    for _ in range(n):
+        for row in range(n):
+            for column in indices[indptr[row] : indptr[row + 1]]:
+                labels[row] = labels[column] = min(labels[row], labels[column])
+    known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
+    return [known[label] for label in labels]

@@ -39,6 +39,8 @@ Tell = Callable[[str, float, float], None]
 _USUAL_MEMORY = 1 << 30
 # What is allowed in any case: less would not be worth counting.
 _LEAST, _LEAST_AT_ONCE = 1 << 20, 1 << 12
+# Counts of edges get a quarter of the memory, and names half of it.
+_COUNT_SHARES = 4
 _MOST_THREADS, _MOST_TEXT, _MOST_EDGES = 4, 1 << 21, 1 << 20
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
@@ -90,6 +92,8 @@ def convert_graph(
     ['ann', 'cid']
     """
     plan = _Plan.of(_bytes(memory))
+    if new == "-":
+        raise GraphError("a graph on disk is a file; standard output is none")
     if path != "-" and Path(new).exists() and Path(path).exists() and Path(new).samefile(path):
         raise GraphError(f"{new}: the graph is written to another file than its edges are in")
     with opened_graph(path, block=plan.text, **reading) as source, built_whole(new) as whole:
@@ -119,20 +123,24 @@ class _Plan(NamedTuple):
     text: int
     edges: int
     part: int
+    part_shares: int
     threads: int
 
     @classmethod
     def of(cls, memory: int) -> _Plan:
         """Shares of so many bytes; some are not less than is worth counting."""
         threads = min(_MOST_THREADS, available_threads())
+        # Threads sort a part each, one waits and one is written; half of the memory is for what is known of nodes.
+        part_shares = 2 * (threads + 2)
         # A block of text takes up to 24 times its size while it is split, and there are some more than threads.
         text = memory // (64 * (available_threads() + 2))
         return cls(
             names=max(memory // 2, _LEAST),
-            counts=max(memory // 4, _LEAST),
+            counts=max(memory // _COUNT_SHARES, _LEAST),
             text=min(max(text, _LEAST_AT_ONCE), _MOST_TEXT),
             edges=min(max(memory // 512, 64), _MOST_EDGES),
-            part=max(memory // (2 * (threads + 2)), _LEAST_AT_ONCE),
+            part=max(memory // part_shares, _LEAST_AT_ONCE),
+            part_shares=part_shares,
             threads=threads,
         )
 
@@ -207,14 +215,14 @@ class _Work:
         if rows <= len(counts):
             return counts
         # Twice as many, beside the old ones.
-        self._check_memory(3 * 8 * rows, self._plan.counts, f"counting the edges of {rows:,} nodes")
+        self._check_memory(f"counting the edges of {rows:,} nodes", 3 * 8 * rows, self._plan.counts, _COUNT_SHARES)
         return np.concatenate([counts, np.zeros(max(rows, 2 * len(counts)) - len(counts), np.int64)])
 
-    def _check_memory(self, needed: int, allowed: int, what: str) -> None:
+    def _check_memory(self, what: str, needed: int, allowed: int, shares: int) -> None:
         if needed > allowed:
             raise GraphError(
-                f"{self._source.label}: {what} takes {needed / 1e6:,.0f} MB of memory, and {allowed / 1e6:,.0f} MB are"
-                " for that; allow more in all"
+                f"{self._source.label}: {what} takes {needed:,} bytes of memory, and {allowed:,} are for that;"
+                f" allow {needed * shares:,} in all, or more"
             )
 
     def _write_names(self, names: FieldNames, weighted: bool) -> Heading:
@@ -237,7 +245,7 @@ class _Work:
         """Stretches of rows that can each be sorted in memory."""
         largest = int(np.diff(rows.starts).max(initial=0))
         what = f"sorting the {largest:,} edges of a node, duplicates among them,"
-        self._check_memory(largest * rows.bytes_to_sort, self._plan.part, what)
+        self._check_memory(what, largest * rows.bytes_to_sort, self._plan.part, self._plan.part_shares)
         most_entries, most_rows = self._plan.part // rows.bytes_to_sort, self._plan.part // 16
         cuts = [0]
         while cuts[-1] < rows.heading.nodes:

@@ -344,8 +344,8 @@ class Graph:
                 digest.update(b"unweighted\0")
                 continue
             digest.update(f"{len(array)}\0".encode())
-            for begin in range(0, len(array), 1 << 20):
-                digest.update(array[begin : begin + (1 << 20)].astype(code).tobytes())
+            for begin in range(0, len(array), 1 << 16):
+                digest.update(array[begin : begin + (1 << 16)].astype(code).tobytes())
         names = self._kept_names
         if isinstance(names, np.ndarray) and names.dtype != object:
             digest.update(b"integers\0" + names.astype("<i8").tobytes())
