@@ -274,25 +274,25 @@ def left_behind(folder):
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("line", "count", "memory", "message"),
     [
-        ("".join(f"{number} {number + 1}\n" for number in range(99_000)), "edges.txt: counting the edges of 6"),
-        ("".join(f"x{number} y\n" for number in range(60_000)), "edges.txt: numbering more than 2"),
-        ("".join(f"{number * 10**12} 1\n" for number in range(60_000)), "edges.txt: numbering more than 2"),
-        (
-            "".join(f"{number} 1\n" for number in range(1000)),
-            "edges.txt: sorting the 1,000 edges of a node, duplicates",
-        ),
-        ("1 2\n" * 1000, "edges.txt: sorting the 1,000 edges of a node"),
+        ("{0} {1}", 70_000, "4M", "edges.txt: counting the edges of "),
+        ("{0} {1}", 99_000, "10k", "edges.txt: numbering more than "),
+        ("x{0} y", 60_000, "10k", "edges.txt: numbering more than "),
+        ("a_long_name_of_node_{0} y", 9_000, "10k", "edges.txt: numbering more than "),
+        ("{0}000000000000 1", 60_000, "10k", "edges.txt: numbering more than "),
+        ("{0} 1", 1000, "10k", "edges.txt: sorting the 1,000 edges of a node, duplicates"),
+        ("1 2", 1000, "10k", "edges.txt: sorting the 1,000 edges of a node"),
     ],
 )
-def test_what_needs_more_memory_than_is_allowed_is_refused(write, tmp_path, text, message):
-    write("edges.txt", text)
-    done = run("convert-graph", "edges.txt", "graph.efge", "--memory", "10k", cwd=tmp_path)
+def test_what_needs_more_memory_than_is_allowed_is_refused(write, tmp_path, line, count, memory, message):
+    write("edges.txt", "".join(line.format(number, number + 1) + "\n" for number in range(count)))
+    done = run("convert-graph", "edges.txt", "graph.efge", "--memory", memory, cwd=tmp_path)
     fails(done, message)
     assert left_behind(tmp_path) == ["edges.txt"]
     enough = re.search(r"allow ([\d,]+) in all, or more$", done.stderr)
-    memory = enough[1].replace(",", "") if enough and "of a node" in message else "100M"
+    assert (enough is None) == ("numbering" in message)
+    memory = enough[1].replace(",", "") if "of a node" in message else "100M"
     assert run("convert-graph", "edges.txt", "graph.efge", "--memory", memory, cwd=tmp_path).returncode == 0
 
 

@@ -26,8 +26,8 @@ from efge.files import built_whole, place_in
 from efge.graph import Graph, Offsets, Weights
 from efge.kernels import csr
 from efge.kernels import external as kernel
-from efge.names import FieldNames, Fields, Numbers
-from efge.ondisk import INTEGERS, Heading, Section, kind_of
+from efge.names import FieldNames, Numbers
+from efge.ondisk import Heading, Section, arrays_of
 from efge.readers import GraphSource, edge_pieces, opened_graph
 from efge.textlines import TextSource
 from efge.threads import available_memory, available_threads, map_ahead
@@ -67,9 +67,9 @@ def convert_graph(
         The file to write; what was there before stays until the new one is whole.
     memory : int or str, optional
         About how much memory may be taken, in bytes or as "4G", beside the 250 MB of Python and the libraries. By
-        default, half of what is free. Nodes are numbered in memory, which takes up to 16 bytes a node where names are
-        integers from 0 on without large gaps, and up to 90 bytes a node otherwise, and the bytes of names that are
-        text, three times; if that is more than half of the memory, the graph is refused.
+        default, half of what is free. What is known of nodes is in memory: count on 75 bytes of this for each node
+        where names are integers from 0 on without large gaps, and on 220 otherwise, with six times the bytes of names
+        that are text. A graph with more nodes is refused.
     progress : callable, optional
         Called with the name of a stage, how much of it is done, and how much there is in all.
     **reading
@@ -214,9 +214,11 @@ class _Work:
     def _with_room(self, counts: Offsets, rows: int) -> Offsets:
         if rows <= len(counts):
             return counts
-        # Twice as many, beside the old ones.
-        self._check_memory(f"counting the edges of {rows:,} nodes", 3 * 8 * rows, self._plan.counts, _COUNT_SHARES)
-        return np.concatenate([counts, np.zeros(max(rows, 2 * len(counts)) - len(counts), np.int64)])
+        # A quarter more, beside the old ones.
+        longer = max(rows, len(counts) + len(counts) // 4)
+        needed = 8 * (len(counts) + longer)
+        self._check_memory(f"counting the edges of {rows:,} nodes", needed, self._plan.counts, _COUNT_SHARES)
+        return np.concatenate([counts, np.zeros(longer - len(counts), np.int64)])
 
     def _check_memory(self, what: str, needed: int, allowed: int, shares: int) -> None:
         if needed > allowed:
@@ -226,19 +228,14 @@ class _Work:
             )
 
     def _write_names(self, names: FieldNames, weighted: bool) -> Heading:
-        kept = names.kept()
-        kind, kept = kind_of(kept) if isinstance(kept, Fields) else (INTEGERS, kept)
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        if isinstance(kept, Fields):
-            arrays |= {"name_ends": kept.ends, "name_data": kept.data}
-        else:
-            arrays |= {"names": kept}
-        nodes, size = len(next(iter(arrays.values()))), len(arrays.get("name_data", ()))
+        kind, arrays = arrays_of(names.kept())
+        nodes, size = (sum(map(len, some)) for some in (next(iter(arrays.values())), arrays.get("name_data", [])))
         heading = Heading(nodes, not self._both_ways, weighted, kind, size)
         with self._whole.open("wb") as file:
-            for name, array in arrays.items():
+            for name, pieces in arrays.items():
                 file.seek(heading.sections()[name].offset)
-                file.write(np.ascontiguousarray(array).data)
+                for piece in pieces:
+                    file.write(np.ascontiguousarray(piece).data)
         return heading
 
     def cut(self, rows: _Rows) -> list[tuple[int, int]]:

@@ -215,8 +215,13 @@ class _Keys:
     def _slots(size: int) -> tuple[Keys, Numbers]:
         return np.zeros((size, 2), np.uint64), np.full(size, -1, np.int32)
 
-    def number(self, keys: Keys) -> tuple[Numbers, npt.NDArray[np.int64]]:
-        """The number of each key, and the positions at which new ones appeared."""
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all slots."""
+        return self._keys.nbytes + self._numbers.nbytes
+
+    def number(self, keys: Keys, beside: int = 0) -> tuple[Numbers, npt.NDArray[np.int64]]:
+        """The number of each key, and the positions at which new ones appeared; so many bytes are taken beside."""
         numbers = np.empty(len(keys), np.int32)
         firsts = np.empty(len(keys), np.int64)
         known, position = self.count, 0
@@ -227,8 +232,8 @@ class _Keys:
             )
             if position == len(keys):
                 return numbers, firsts[: self.count - known].copy()
-            # Old slots and new ones, of 20 bytes each.
-            _check_allowed(3 * 20 * len(self._numbers), self._allowed, self.count)
+            # Old slots, and twice as many new ones.
+            _check_allowed(3 * self.nbytes + beside, self._allowed, self.count)
             larger = self._slots(2 * len(self._numbers))
             kernel.move_slots(self._keys, self._numbers, *larger)
             self._keys, self._numbers = larger
@@ -254,8 +259,8 @@ class IntegerNames:
                 return numbers
             self._table = None
             for known in self._names:
-                self._keys.number(_keys_of(known))
-        numbers, firsts = self._keys.number(_keys_of(values))
+                self._keys.number(_keys_of(known), 8 * self._count)
+        numbers, firsts = self._keys.number(_keys_of(values), 8 * self._keys.count)
         self._names.append(values[firsts])
         return numbers
 
@@ -263,7 +268,7 @@ class IntegerNames:
         # A table four times as long as there are values costs less than the edges themselves.
         longest = 4 * self._seen + (1 << 20)
         # It grows to twice what is needed, and then stands beside the old one: 12 bytes an entry.
-        return longest if self._allowed is None else min(longest, self._allowed // 12)
+        return longest if self._allowed is None else min(longest, (self._allowed - 8 * self._count) // 12)
 
     def _number_small(self, values: npt.NDArray[np.int64], largest: int) -> tuple[Numbers, npt.NDArray[np.int64]]:
         assert self._table is not None
@@ -307,7 +312,8 @@ class TextNames:
     def number(self, fields: Fields, keys: Keys | None = None) -> Numbers:
         """The number of each field; `keys` are theirs under the current seed, if known already."""
         known = self._keys.count
-        numbers, firsts = self._keys.number(fields.keys(self.seed) if keys is None else keys)
+        beside = self._bytes.nbytes + self._starts.nbytes
+        numbers, firsts = self._keys.number(fields.keys(self.seed) if keys is None else keys, beside)
         self._reserve(known, fields.take(firsts))
         kernel.append_fields(*fields, firsts, known, self._bytes, self._starts)
         if kernel.first_other_name(*fields, numbers, self._bytes, self._starts) >= 0:
@@ -324,8 +330,8 @@ class TextNames:
         if names > len(self._starts):
             self._starts = np.concatenate([self._starts, np.zeros(names, np.int64)])
         size = int(self._starts[known]) + int((fresh.ends - fresh.starts).sum())
-        # An array that is too short stands beside one of twice its length; the keys are counted apart.
-        _check_allowed(3 * (size + 8 * names), self._allowed, known)
+        # An array that is too short stands beside one of twice its length.
+        _check_allowed(3 * (size + 8 * names) + self._keys.nbytes, self._allowed, known)
         if size > len(self._bytes):
             self._bytes = np.concatenate([self._bytes, np.empty(size, np.uint8)])
 
@@ -386,9 +392,9 @@ class FieldNames:
             self._integers = None
         return self._texts.number(prepared.fields(), prepared.keys if prepared.seed == self._texts.seed else None)
 
-    def kept(self) -> Names | Fields:
-        """All names so far as they are kept: integers, or fields of text, with no Python object for each."""
-        return self._texts.fields() if self._integers is None else self._integers.names()
+    def kept(self) -> list[npt.NDArray[np.int64]] | Fields:
+        """All names so far as they are kept: integers, some at a time, or fields of text; no Python object for each."""
+        return self._texts.fields() if self._integers is None else self._integers.pieces()
 
     def names(self) -> Names:
         """All names so far: integers if every one is, text as it was written otherwise."""

@@ -154,18 +154,18 @@ class StoredNames:
         return found
 
 
-def kind_of(fields: Fields) -> tuple[str, Names | Fields]:
-    """What names of text are kept as: text, unless all of them are integers, some of which may be long."""
-    names = StoredNames("", fields.data, fields.ends)
-    if not all(are_integers(piece) for piece in names.pieces()):  # type: ignore[arg-type]
-        return TEXT, fields
-    values = np.empty(len(names), np.int64)
+def arrays_of(names: list[npt.NDArray[np.int64]] | Fields) -> tuple[str, dict[str, list[npt.NDArray[Any]]]]:
+    """What names are in a file, and their sections, in pieces: integers of 64 bits wherever all are and fit."""
+    if not isinstance(names, Fields):
+        return INTEGERS, {"names": list(names)}
+    as_text: dict[str, list[npt.NDArray[Any]]] = {"name_ends": [names.ends], "name_data": [names.data]}
+    texts = StoredNames("", names.data, names.ends)
+    if not all(are_integers(map(str, piece)) for piece in texts.pieces()):
+        return TEXT, as_text
     try:
-        for number, piece in enumerate(names.pieces()):
-            values[number * _AT_ONCE :][: len(piece)] = np.array([int(str(name)) for name in piece], np.int64)
+        return INTEGERS, {"names": [np.array(list(map(int, map(str, piece))), np.int64) for piece in texts.pieces()]}
     except OverflowError:
-        return NUMBERS, fields
-    return INTEGERS, values
+        return NUMBERS, as_text
 
 
 class GraphFile:
