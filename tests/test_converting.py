@@ -163,6 +163,20 @@ def test_a_file_of_nodes_and_standard_input_are_read(write, tmp_path, monkeypatc
     assert Graph.open(tmp_path / "graph.efge").names.tolist() == ["z", "b", "a", "c"]
 
 
+@pytest.mark.parametrize("name", ["edges.txt", "edges.txt.gz"])
+def test_progress_goes_through_all_stages_to_their_ends(write, tmp_path, name):
+    text = random_text(4, "words", False).encode()
+    told = []
+    path = write(name, gzip.compress(text) if name.endswith("gz") else text)
+    efge.convert_graph(path, tmp_path / "new.efge", memory=TINY, progress=lambda *at: told.append(at))
+    assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["reading", "spreading", "sorting"]
+    for stage in ("reading", "spreading", "sorting"):
+        done, totals = zip(*[at[1:] for at in told if at[0] == stage], strict=True)
+        assert list(done) == sorted(done)
+        assert set(totals) == {done[-1]}
+        assert len(done) > 2 or name.endswith("gz")
+
+
 # What is on disk is a graph like any other
 
 

@@ -452,3 +452,12 @@ def test_names_that_are_written_alike_or_cannot_be_written_are_refused():
         written_names(name_array([1, "1"]))
     with pytest.raises(GraphError, match="a name can be written"):
         written_names(name_array([10**5000]))
+
+
+def test_more_nodes_than_have_numbers_are_refused(monkeypatch):
+    monkeypatch.setattr("efge.names._MOST_NODES", 3)
+    for names in (["1", "2", "3"], ["a", "b", "c"], ["1", "2", "c"]):
+        numbered = FieldNames()
+        numbered.number(numbered.prepare(Fields.of(names)))
+        with pytest.raises(GraphError, match="a graph has up to 3 nodes; this one has more"):
+            numbered.number(numbered.prepare(Fields.of(["4"])))

@@ -41,6 +41,8 @@ _USUAL_MEMORY = 1 << 30
 _LEAST, _LEAST_AT_ONCE = 1 << 20, 1 << 12
 # Counts of edges get a quarter of the memory, and names half of it.
 _COUNT_SHARES = 4
+# Where a row begins, where its next entry goes, and where the one in the file begins.
+_BYTES_OF_A_ROW = 24
 _MOST_THREADS, _MOST_TEXT, _MOST_EDGES = 4, 1 << 21, 1 << 20
 _UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
@@ -242,12 +244,12 @@ class _Work:
         """Stretches of rows that can each be sorted in memory."""
         largest = int(np.diff(rows.starts).max(initial=0))
         what = f"sorting the {largest:,} edges of a node, duplicates among them,"
-        self._check_memory(what, largest * rows.bytes_to_sort, self._plan.part, self._plan.part_shares)
-        most_entries, most_rows = self._plan.part // rows.bytes_to_sort, self._plan.part // 16
+        needed = largest * rows.bytes_to_sort + _BYTES_OF_A_ROW
+        self._check_memory(what, needed, self._plan.part, self._plan.part_shares)
+        costs = rows.starts * rows.bytes_to_sort + np.arange(len(rows.starts)) * _BYTES_OF_A_ROW
         cuts = [0]
         while cuts[-1] < rows.heading.nodes:
-            end = int(np.searchsorted(rows.starts, rows.starts[cuts[-1]] + most_entries, side="right")) - 1
-            cuts.append(min(end, cuts[-1] + most_rows))
+            cuts.append(int(np.searchsorted(costs, costs[cuts[-1]] + self._plan.part, side="right")) - 1)
         return list(pairwise(cuts))
 
     def spread(self, rows: _Rows, parts: list[tuple[int, int]]) -> None:

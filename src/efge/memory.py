@@ -92,8 +92,9 @@ def estimate_memory(
             raise ValueError("give a graph, or numbers of nodes and edges")
         count, entries, names = nodes, edges if directed else 2 * edges, 8 * nodes
     else:
-        weighted, count, entries, names = graph.is_weighted, graph.n_nodes, len(graph.indices), _size_of_names(graph)
-        edges = graph.n_edges
+        weighted, count, names = graph.is_weighted, graph.n_nodes, _size_of_names(graph)
+        # Of a graph on disk, only what is known of each node has to be in memory.
+        entries, edges = (len(graph.indices), graph.n_edges) if graph._file is None else (0, 0)
     number = 4 if count < 2**31 else 8
     width = math.ceil(model.dim / CHUNK) * CHUNK
     tables = 2 * 4 * count * width

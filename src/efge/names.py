@@ -19,6 +19,8 @@ Bytes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.int64]
 Keys = npt.NDArray[np.uint64]
 
+# Numbers have 32 bits.
+_MOST_NODES = 2**31 - 1
 _PLAIN_INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
 # What ends a name in a text, or is lost where the text begins; white space is in the first 0x3000 characters.
@@ -199,8 +201,14 @@ def _check_allowed(needed: int, allowed: int | None, count: int) -> None:
     if allowed is not None and needed > allowed:
         raise GraphError(
             f"numbering more than {count:,} nodes takes {needed / 1e6:,.0f} MB of memory, and {allowed / 1e6:,.0f} MB"
-            " are allowed; allow more"
+            " are for that; allow more, as memory='8G' or --memory 8G"
         )
+
+
+def _check_count(count: int) -> None:
+    """Refuse more nodes than have numbers."""
+    if count > _MOST_NODES:
+        raise GraphError(f"a graph has up to {_MOST_NODES:,} nodes; this one has more")
 
 
 class _Keys:
@@ -230,6 +238,7 @@ class _Keys:
             position, self.count = kernel.number_keys(
                 keys, position, self._keys, self._numbers, numbers, self.count, fresh
             )
+            _check_count(self.count)
             if position == len(keys):
                 return numbers, firsts[: self.count - known].copy()
             # Old slots, and twice as many new ones.
@@ -279,6 +288,7 @@ class IntegerNames:
         numbers, firsts = np.empty(len(values), np.int32), np.empty(len(values), np.int64)
         known = self._count
         self._count = kernel.number_small(values, self._table, numbers, known, firsts)
+        _check_count(self._count)
         return numbers, firsts[: self._count - known]
 
     def pieces(self) -> list[npt.NDArray[np.int64]]:
