@@ -6,6 +6,10 @@
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
 #
+# make dist-check  build wheel and sdist, look at what is in them, and use them where there are no sources
+# make lowest      the tests with the lowest version of every dependency, and of Python
+# make audit       known vulnerabilities of what the tests run with (asks a service on the network)
+#
 # Each target makes the virtual environment it needs; a second call starts at once.
 
 PYTHON ?= python3
@@ -13,15 +17,20 @@ VENV := .venv
 BENCH_VENV := .venv-bench
 BASELINES_VENV := .venv-baselines
 FUZZ_VENV := .venv-fuzz
+LOWEST_PYTHON ?= python3.10
+LOWEST_VENV := .venv-lowest
+AUDIT_VENV := .venv-audit
 RUNS ?= 100000
 
 # An environment whose interpreter is gone is of no use to anybody.
 broken = $(shell test -e $(1) && ! $(1)/bin/python -c "" 2>/dev/null && echo $(1))
-ifneq ($(call broken,$(VENV))$(call broken,$(BENCH_VENV))$(call broken,$(BASELINES_VENV))$(call broken,$(FUZZ_VENV)),)
-$(shell rm -rf $(call broken,$(VENV)) $(call broken,$(BENCH_VENV)) $(call broken,$(BASELINES_VENV)) $(call broken,$(FUZZ_VENV)))
+VENVS := $(VENV) $(BENCH_VENV) $(BASELINES_VENV) $(FUZZ_VENV) $(LOWEST_VENV) $(AUDIT_VENV)
+BROKEN := $(strip $(foreach environment,$(VENVS),$(call broken,$(environment))))
+ifneq ($(BROKEN),)
+$(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test lint docs bench scores fuzz clean
+.PHONY: demo test lint docs bench scores fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -51,6 +60,18 @@ scores: $(VENV)/test.stamp
 
 fuzz: $(FUZZ_VENV)/fuzz.stamp
 	$(FUZZ_VENV)/bin/python -m fuzz.run --runs $(RUNS)
+
+dist-check:
+	$(PYTHON) tools/dist_check.py
+
+# What old libraries say of newer ones that they rest upon is not about us.
+lowest: $(LOWEST_VENV)/lowest.stamp
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -W ignore::DeprecationWarning
+
+# Strictly: a package of which the service knows nothing has not been audited.
+audit: $(VENV)/test.stamp $(AUDIT_VENV)/audit.stamp
+	$(VENV)/bin/python -m pip freeze --exclude-editable > $(AUDIT_VENV)/audited.txt
+	$(AUDIT_VENV)/bin/pip-audit --strict --disable-pip --no-deps --requirement $(AUDIT_VENV)/audited.txt
 
 $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "efge needs Python 3.10 or newer; try make PYTHON=python3.12")'
@@ -86,6 +107,20 @@ $(FUZZ_VENV)/fuzz.stamp: pyproject.toml
 	-$(FUZZ_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: atheris
 	touch $@
 
+# pip's newest, for it finds its way through old versions sooner; and nothing is built from source.
+$(LOWEST_VENV)/lowest.stamp: pyproject.toml tools/lowest.py
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST_VENV)
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --upgrade pip
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --no-deps --editable .
+	$(LOWEST_VENV)/bin/python tools/lowest.py > $(LOWEST_VENV)/lowest.txt
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --only-binary :all: --constraint $(LOWEST_VENV)/lowest.txt --editable '.[test,docs]'
+	touch $@
+
+$(AUDIT_VENV)/audit.stamp:
+	$(PYTHON) -m venv --clear $(AUDIT_VENV)
+	$(AUDIT_VENV)/bin/python -m pip install --quiet --disable-pip-version-check pip-audit
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(BENCH_VENV) $(BASELINES_VENV) $(FUZZ_VENV) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

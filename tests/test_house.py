@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import efge
+from efge.files import toml
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "efge"
@@ -143,6 +144,62 @@ def test_only_the_command_line_prints():
         calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
         prints = any(isinstance(call, ast.Name) and call.id == "print" for call in calls)
         assert not prints or room_of(path).startswith("cli.")
+
+
+# What runs whatever its input says.
+TRUSTING_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+TRUSTING_CALLS = {"eval", "exec", "compile", "yaml.load", "os.system", "os.popen"}
+TRUSTING_OPTIONS = {"allow_pickle", "shell"}
+
+
+def trusting(code: str) -> list[str]:
+    """Imports and calls by which data or text would be run as code, anywhere in a module."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] in TRUSTING_MODULES]
+        elif isinstance(node, ast.ImportFrom):
+            found += [node.module] * (node.module.split(".")[0] in TRUSTING_MODULES)
+        elif isinstance(node, ast.Call):
+            found += [ast.unparse(node.func)] * (ast.unparse(node.func) in TRUSTING_CALLS)
+            options = [option for option in node.keywords if option.arg in TRUSTING_OPTIONS]
+            # Only a plain False is one for certain.
+            found += [ast.unparse(option) for option in options if ast.unparse(option.value) != "False"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def load():\n    import pickle", ["pickle"]),
+        ("from joblib import load", ["joblib"]),
+        ("import numpy as np; np.load(path, allow_pickle=True)", ["allow_pickle=True"]),
+        ("np.load(path, allow_pickle=trusted)", ["allow_pickle=trusted"]),
+        ("np.load(path, allow_pickle=False)", []),
+        ("eval(text); exec(text); yaml.load(text)", ["eval", "exec", "yaml.load"]),
+        ("re.compile(text); model.eval()", []),
+        ("subprocess.run(command, shell=True)", ["shell=True"]),
+    ],
+)
+def test_what_trusts_its_input_is_recognized(code, expected):
+    assert trusting(code) == expected
+
+
+def test_nothing_runs_what_data_says():
+    for path in SOURCES.rglob("*.py"):
+        assert not trusting(path.read_text("utf-8")), path
+
+
+def test_dependencies_have_a_lower_bound_and_no_upper_one():
+    project = toml((ROOT / "pyproject.toml").read_text("utf-8"))
+    asked = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        asked += [name for name in extra if not name.startswith("efge[")]
+    bounds = {re.split(r"[\[<>=!~; ]", name)[0]: name.partition(";")[0] for name in asked}
+    assert {"hatchling", "numpy", "igraph", "pytest"} <= set(bounds)
+    assert [bound for bound in bounds.values() if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+", bound)] == []
+    # One bound for a package, wherever it is asked for: `make lowest` has but one version of each.
+    assert len(set(asked)) == len(bounds)
 
 
 def loaded_modules(code: str) -> set[str]:
