@@ -16,7 +16,7 @@ import numpy as np
 
 import efge
 from efge.checkpoints import Checkpoints, State
-from efge.files import written_whole
+from efge.writing import written_whole
 
 # Stands between the files of an input that is a folder.
 BETWEEN_FILES = b"\x1e"

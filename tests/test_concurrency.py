@@ -18,7 +18,7 @@ from sklearn.base import clone
 
 import efge
 from efge.checkpoints import Checkpoints
-from efge.files import locked, written_whole
+from efge.writing import locked, written_whole
 from test_cli import run
 
 GRAPH = efge.as_graph(nx.barabasi_albert_graph(200, 3, seed=0))

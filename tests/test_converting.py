@@ -197,7 +197,7 @@ def test_walks_are_the_same_and_leave_nothing_behind(pair, tmp_path):
 
 
 def test_walks_take_no_copy_of_the_rows(pair):
-    from efge.walks import _steps
+    from efge.strategies import _steps
 
     steps = _steps(pair[1], weighted=True)
     mapped = np.frombuffer(pair[1]._file._map, np.uint8)

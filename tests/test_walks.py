@@ -18,7 +18,7 @@ import efge
 import reference
 from efge.kernels import walks as kernel
 from efge.seeds import stream_key
-from efge.walks import _steps, as_strategy
+from efge.strategies import _steps, as_strategy
 
 
 def small_graph(*, directed=False, weighted=False):

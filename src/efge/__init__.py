@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from efge.memory import Memory, estimate_memory
     from efge.model import EFGE
     from efge.readers import read_graph
+    from efge.strategies import CorpusWalk, Node2VecWalk, UniformWalk, WeightedWalk
     from efge.training import Progress
-    from efge.walks import CorpusWalk, Node2VecWalk, UniformWalk, Walks, WeightedWalk
+    from efge.walks import Walks
 
 # Where each public name lives; a module is imported when one of its names is first used, so that `import efge` and
 # `efge --help` answer at once.
@@ -56,7 +57,7 @@ _HOMES = {
     "Checkpoints": "checkpoints",
     "ClassificationScores": "evaluation.classification",
     "Communities": "grouping",
-    "CorpusWalk": "walks",
+    "CorpusWalk": "strategies",
     "Dataset": "datasets.loading",
     "DatasetError": "datasets.catalogue",
     "DeepWalk": "baselines.deepwalk",
@@ -76,14 +77,14 @@ _HOMES = {
     "NegativeBinomial": "families",
     "NetMF": "baselines.netmf",
     "Node2Vec": "baselines.node2vec",
-    "Node2VecWalk": "walks",
+    "Node2VecWalk": "strategies",
     "Normal": "families",
     "Poisson": "families",
     "Progress": "training",
     "TrainingError": "errors",
-    "UniformWalk": "walks",
+    "UniformWalk": "strategies",
     "Walks": "walks",
-    "WeightedWalk": "walks",
+    "WeightedWalk": "strategies",
     "as_graph": "inputs",
     "communities": "grouping",
     "convert_graph": "converting",

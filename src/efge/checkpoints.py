@@ -26,7 +26,8 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import CheckpointError
-from efge.files import from_json, locked, written_whole
+from efge.files import from_json
+from efge.writing import locked, written_whole
 
 Table = npt.NDArray[np.float32]
 

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError
-from efge.files import built_whole, place_in
+from efge.files import place_in
 from efge.graph import Graph, Offsets, Weights
 from efge.kernels import csr
 from efge.kernels import external as kernel
@@ -31,6 +31,7 @@ from efge.ondisk import Heading, Section, arrays_of
 from efge.readers import GraphSource, edge_pieces, opened_graph
 from efge.textlines import TextSource
 from efge.threads import available_memory, available_threads, map_ahead
+from efge.writing import built_whole
 
 # What is told of progress: the stage, how much of it is done, and how much there is.
 Tell = Callable[[str, float, float], None]

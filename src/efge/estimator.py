@@ -20,8 +20,9 @@ from efge.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families import Family
 from efge.inputs import as_graph
+from efge.strategies import Strategy
 from efge.training import Progress, Settings, Trained, train
-from efge.walks import Strategy, Walks
+from efge.walks import Walks
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
 Self = TypeVar("Self", bound="WalkEmbedder")

@@ -12,7 +12,7 @@ from efge.errors import check_counts
 from efge.graph import Graph
 from efge.kernels.rows import CHUNK
 from efge.model import EFGE
-from efge.walks import UniformWalk
+from efge.strategies import UniformWalk
 
 # Python, the libraries and the compiled code; what training needs besides for any graph at most: copies of a round's
 # blocks, walks that are made and walks that are trained on. Measured by benchmarks/memory.py.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from efge.estimator import WalkEmbedder
 from efge.families import Family, as_family, check
+from efge.strategies import Node2VecWalk, Strategy
 from efge.training import Settings
-from efge.walks import Node2VecWalk, Strategy
 
 
 class EFGE(WalkEmbedder):

@@ -24,7 +24,6 @@ from efge.checkpoints import Checkpoints, State
 from efge.corpus import Corpus, Source
 from efge.errors import TrainingError, check_counts
 from efge.families import Family, cubics
-from efge.files import mapped
 from efge.kernels import plain
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
@@ -32,6 +31,7 @@ from efge.kernels.streams import alias_tables
 from efge.seeds import stream_key
 from efge.tree import NO_TREE, Tree, huffman
 from efge.walks import Round
+from efge.writing import mapped
 
 Floats = npt.NDArray[np.float32]
 Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from efge.arrowfiles import read_parquet
 from efge.errors import EmbeddingError, GraphError, reason_of
-from efge.files import PACKED, archive_entry, from_json, label_of, opened, written_whole
+from efge.files import PACKED, archive_entry, from_json, label_of, opened
 from efge.names import Fields, Names, encoded, names_of, unescaped, written_names
 from efge.vectortext import (
     NamedVectors,
@@ -34,6 +34,7 @@ from efge.vectortext import (
     write_tsv,
     write_word2vec,
 )
+from efge.writing import written_whole
 
 _BLOCK = 1 << 22
 _MOST_DIMENSIONS = 10_000_000

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from efge.estimator import WalkEmbedder
 from efge.families import Bernoulli, Family
+from efge.strategies import Strategy
 from efge.training import Settings, Trained
-from efge.walks import Strategy, Walks
+from efge.walks import Walks
 
 
 class DeepWalk(WalkEmbedder):

@@ -252,7 +252,7 @@ def fit(estimator: Any, graph: Graph, **options: Any) -> None:
 
 
 def _write_json(path: Path, content: Any) -> None:
-    from efge.files import written_whole
+    from efge.writing import written_whole
 
     with written_whole(path) as stream:
         stream.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")

@@ -209,7 +209,7 @@ def _truth(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | Non
 
 
 def _write_communities(found: efge.Communities, output: str) -> None:
-    from efge.files import written_whole
+    from efge.writing import written_whole
 
     with written_whole(output) as stream:
         if output.lower().endswith(".json"):

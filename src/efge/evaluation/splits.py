@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError
-from efge.files import from_json, opened, written_whole
+from efge.files import from_json, opened
 from efge.graph import Graph, graph_from_edges
 from efge.inputs import as_graph
 from efge.names import encoded, names_of, unescaped, written_names
+from efge.writing import written_whole
 
 Pairs = npt.NDArray[np.int64]
 

@@ -19,7 +19,8 @@ from efge.evaluation.splits import LinkSplit, split_links
 from efge.experiments.plan import Cell, catalogue
 from efge.graph import Graph
 from efge.heuristics import HEURISTICS
-from efge.walks import Node2VecWalk, Walks
+from efge.strategies import Node2VecWalk
+from efge.walks import Walks
 
 
 class Score(NamedTuple):

@@ -23,10 +23,10 @@ from efge.embedding import Embedding
 from efge.errors import EmbeddingError, GraphError, check_counts
 from efge.explore.columns import Column, Numbers, columns_of
 from efge.explore.layout import lay_out
-from efge.files import written_whole
 from efge.graph import Graph
 from efge.inputs import as_graph
 from efge.plots import COLORS
+from efge.writing import written_whole
 
 # In the order in which they need each other; the page has them as one script.
 _SCRIPTS = ("data.js", "map.js", "marks.js", "panel.js", "page.js")
