@@ -210,3 +210,18 @@ MATLAB = Wrapping(lambda data: [content for _, content in _matlab_elements(data)
 # Files that end with a checksum of all before
 
 CHECKSUM = Wrapping(lambda data: [data[:-32]], lambda data, number, part: part + hashlib.sha256(part).digest())
+
+# Graphs on disk: a heading of 4,096 bytes with two lines and their checksum, and the arrays
+
+
+def _heading(data: bytes) -> list[bytes]:
+    return [b"\n".join(data.split(b"\n", 2)[:2]), data[4096:]]
+
+
+def _graph_around(data: bytes, number: int, part: bytes) -> bytes:
+    lines, arrays = (part if number == i else kept for i, kept in enumerate(_heading(data)))
+    lines += b"\n"
+    return (lines + hashlib.sha256(lines).hexdigest().encode() + b"\n").ljust(4096, b" ")[:4096] + arrays
+
+
+CONVERTED = Wrapping(_heading, _graph_around)

@@ -209,6 +209,18 @@ def splits() -> list[bytes]:
     return found
 
 
+def converted_graphs() -> list[bytes]:
+    """Graphs on disk, with names of both kinds, with weights and without."""
+    with tempfile.TemporaryDirectory() as folder:
+        text, graph = Path(folder, "graph.txt"), Path(folder, "graph.efge")
+        found = []
+        for data in (b"1 2\n2 3\n3 1\n", b"ann bob 2.5\nbob cid 1\ncid dan 3\n"):
+            text.write_bytes(data)
+            efge.convert_graph(text, graph, memory=1 << 20)
+            found.append(graph.read_bytes())
+        return found
+
+
 def checkpoints() -> list[bytes]:
     """A state of the training that the target resumes."""
     with tempfile.TemporaryDirectory() as folder:

@@ -70,6 +70,16 @@ def _graph(path: Path, **options: Any) -> None:
     _check_graph(efge.read_graph(path, **options))
 
 
+def _converted(path: Path) -> None:
+    """What opens can be walked on, whatever became of the rows; and damage is known by the fingerprint."""
+    graph = efge.Graph.open(path)
+    for strategy in (efge.WeightedWalk(), efge.Node2VecWalk(0.5, 2.0)):
+        for some in efge.Walks(graph, strategy, walks_per_node=1, walk_length=4, seed=1, threads=1).rounds():
+            assert 0 <= some.nodes.min(initial=0) <= some.nodes.max(initial=0) < max(graph.n_nodes, 1)
+    graph.fingerprint()
+    _check_graph(graph)
+
+
 def _nodes(path: Path) -> None:
     edges = path.with_name("graph.txt")
     edges.write_bytes(b"ann bob\nbob cid\n")
@@ -231,6 +241,7 @@ def _all_targets() -> list[Target]:
     ]
     return [
         *(Target(name, (f"input{suffix}",), make, _graph, wrapping) for name, suffix, make, wrapping in formats),
+        Target("converted", ("graph.efge",), seeds.converted_graphs, _converted, mutations.CONVERTED),
         Target("nodes", ("nodes.txt",), lambda: [b"ann\ndan\n", b"id\n5\n7\n"], _nodes),
         Target("corpus", ("walks.txt",), seeds.corpora, _corpus),
         Target("labels", ("labels.txt",), seeds.labels, _labels),
