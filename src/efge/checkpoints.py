@@ -148,7 +148,13 @@ class Checkpoints:
         pause = max(self.every, self._took / _MOST_OF_THE_TIME) if self.every else 0.0
         if self._stop is None and now - self._last < pause:
             return
-        self._write(self.folder / f"state-{state.pieces}.efge", state, tables)
+        path = self.folder / f"state-{state.pieces}.efge"
+        try:
+            self._write(path, state, tables)
+        except FileNotFoundError:
+            # Whoever removed the folder meanwhile did not mean to end the run.
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._write(path, state, tables)
         self._last = time.monotonic()
         self._took = self._last - now
         if self._stop is not None:
@@ -157,8 +163,6 @@ class Checkpoints:
     def _write(self, path: Path, state: State, tables: Sequence[Table]) -> None:
         header = json.dumps({"identity": self._identity, "state": asdict(state)}).encode()
         digest = hashlib.sha256(_MARK + header + b"\n")
-        # Whoever removed the folder meanwhile did not mean to end the run.
-        self.folder.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as stream:
             stream.write(_MARK + header + b"\n")
             for table in tables:
