@@ -110,9 +110,8 @@ def _cells(name: str, values: Any, embedding: Embedding) -> list[Any]:
         return [_cell(value) for value in cells]
     rows = embedding._index.rows(given)
     if given and (rows < 0).all():
-        others = (
-            f"values are given to {next(iter(given))!r} and others, vectors to {next(iter(embedding))!r} and others"
-        )
+        first, other = (repr(next(iter(names)))[:80] for names in (given, embedding))
+        others = f"values are given to {first} and others, vectors to {other} and others"
         raise EvaluationError(f"column {name!r}: no node of {embedding!r} has a value; {others}")
     found: list[Any] = [None] * len(embedding)
     for row, value in zip(rows.tolist(), given.values(), strict=True):
