@@ -721,3 +721,10 @@ def test_a_figure_shows_classes_in_the_order_of_their_size(tmp_path):
     assert (len(shown), shown[-1]) == (8, "other")
     axes.figure.savefig(tmp_path / "map.png")
     assert efge.plot_embedding(vectors).get_legend() is None
+
+
+def test_endless_names_of_columns_and_nodes_do_not_make_endless_messages():
+    table = {"x" * 50_000: {"y" * 50_000: 1.0}}
+    with pytest.raises(efge.EvaluationError, match="no node of") as caught:
+        efge.explore.columns.columns_of(efge.Embedding([[1.0]], ["ann"]), table=table)
+    assert len(str(caught.value)) < 500

@@ -106,13 +106,13 @@ def _cells(name: str, values: Any, embedding: Embedding) -> list[Any]:
         cells = list(values)
         if len(cells) != len(embedding):
             rule = f"values without names come for each of {len(embedding)} vectors"
-            raise EvaluationError(f"column {name!r}: {rule}; got {len(cells)}")
+            raise EvaluationError(f"column {repr(name)[:80]}: {rule}; got {len(cells)}")
         return [_cell(value) for value in cells]
     rows = embedding._index.rows(given)
     if given and (rows < 0).all():
         first, other = (repr(next(iter(names)))[:80] for names in (given, embedding))
         others = f"values are given to {first} and others, vectors to {other} and others"
-        raise EvaluationError(f"column {name!r}: no node of {embedding!r} has a value; {others}")
+        raise EvaluationError(f"column {repr(name)[:80]}: no node of {embedding!r} has a value; {others}")
     found: list[Any] = [None] * len(embedding)
     for row, value in zip(rows.tolist(), given.values(), strict=True):
         if row >= 0:
