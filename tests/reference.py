@@ -321,3 +321,60 @@ def component_labels(indptr, indices):
                 labels[row] = labels[column] = min(labels[row], labels[column])
     known = {label: number for number, label in enumerate(dict.fromkeys(labels))}
     return [known[label] for label in labels]
+
+
+def route(walks, part, parts, window, most, shares, order_key, negatives_key):
+    """Records (center's row, pairs of its group, contexts here, negatives here) of one part of centers, by bucket.
+
+    Walks are over (part, row). A group has about `most` pairs, and each pair `shares` of negatives in each part.
+    """
+    around_center = {}
+    for walk in walks:
+        for p, (own, row) in enumerate(walk):
+            if own == part:
+                met = [walk[q] for q in range(max(0, p - window), min(len(walk), p + window + 1)) if q != p]
+                around_center.setdefault(row, []).extend(met)
+    groups = []
+    for row, met in sorted(around_center.items()):
+        count = max(1, (len(met) + most // 2) // most) if met else 0
+        groups += [(row, met[len(met) * k // count : len(met) * (k + 1) // count]) for k in range(count)]
+    buckets = [[] for _ in range(parts)]
+    for number in shuffle(order_key, len(groups)):
+        row, met = groups[number]
+        stream = Stream(negatives_key, number)
+        for other in range(parts):
+            contexts = [r for p, r in met if p == other]
+            negatives = int(len(met) * shares[other] + unit(stream.bits()))
+            if contexts or negatives:
+                buckets[other].append((row, len(met), contexts, negatives))
+    return buckets
+
+
+def train_bucket(records, blocks, abreast, centers, contexts, family, noise, plan, key):
+    """Tables of two parts after a bucket, in rounds of blocks of records, each with a pool of negatives of its own."""
+    for begin in range(0, len(blocks) - 1, abreast):
+        moves = []
+        for number in range(begin, min(begin + abreast, len(blocks) - 1)):
+            own = range(blocks[number], blocks[number + 1])
+            stream, at = Stream(key, number), 0
+            pool = [pick(*noise, stream.bits()) for _ in range(plan.pool)]
+            c = {records[r][0]: centers[records[r][0]].copy() for r in own}
+            b = {row: contexts[row].copy() for row in [*pool, *(row for r in own for row in records[r][2])]}
+            for r in own:
+                center, pairs, met, negatives = records[r]
+                seen = {}
+                for row in met:
+                    seen.setdefault(row, [0.0, 0.0])[1] += 1
+                for _ in range(negatives):
+                    row, at = pool[at], (at + 1) % plan.pool
+                    counts = seen.setdefault(row, [0.0, 0.0])
+                    counts[0] += plan.weight * (1 - counts[1] / pairs)
+                rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
+                for first in range(0, len(rows), 32):
+                    some = {row: seen[row] for row in rows[first : first + 32]}
+                    step(c, b, center, some, family, plan.rate - plan.rate_fall * r, turns)
+            moves.append(({v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}))
+        for table, which in ((centers, 0), (contexts, 1)):
+            for move in moves:
+                for row, difference in move[which].items():
+                    table[row] = np.maximum(table[row] + difference, plan.floor)

@@ -130,7 +130,7 @@ def test_the_state_of_another_run_is_refused_with_what_differs(tmp_path, changes
 
 def test_the_state_of_another_version_is_refused(tmp_path, monkeypatch):
     stopped(tmp_path)
-    monkeypatch.setattr("efge.training.__version__", "9.9.9")
+    monkeypatch.setattr("efge.watching.__version__", "9.9.9")
     with pytest.raises(efge.CheckpointError, match=f"version '{efge.__version__}', not '9.9.9'"):
         model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
 

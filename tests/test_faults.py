@@ -216,8 +216,8 @@ def test_a_training_that_needs_more_than_its_limit_is_refused_with_what_to_lower
     message = one_line(run(workplace, *limited, "215M", "--dim", "20000"))
     assert message.startswith("efge: this needs 2")
     assert "and the limit is 215M; try --dim " in message
-    assert message.endswith(" or --mmap\n")
-    dim = message.partition("--dim ")[2].split()[0]
+    assert message.endswith(", or --partitions 16, or --mmap\n")
+    dim = message.partition("--dim ")[2].split(",")[0]
     assert run(workplace, *limited, "215M", "--dim", dim).returncode == 0
     assert one_line(run(workplace, *limited, "215M", "--dim", int(dim) + 500)).startswith("efge: this needs 2")
     assert "the graph alone needs more; raise the limit" in one_line(run(workplace, *limited, "100 MiB"))

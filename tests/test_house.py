@@ -28,7 +28,9 @@ ROOMS = [
     "kernels.streams",
     "kernels.walks",
     "kernels.rows",
+    "kernels.steps",
     "kernels.training",
+    "kernels.buckets",
     "kernels.plain",
     "kernels.tree",
     "kernels.bigclam",
@@ -60,7 +62,11 @@ ROOMS = [
     "tree",
     "checkpoints",
     "corpus",
+    "watching",
     "training",
+    "schedule",
+    "partitions",
+    "distributed",
     "estimator",
     "spectra",
     "heuristics",
@@ -138,7 +144,7 @@ def test_imports_follow_the_order_of_the_rooms(path):
 
 def test_kernels_import_no_other_room():
     for path in (SOURCES / "kernels").glob("*.py"):
-        assert imported_rooms(path) <= {"kernels.intrinsics", "kernels.streams", "kernels.rows"}
+        assert imported_rooms(path) <= {"kernels.intrinsics", "kernels.streams", "kernels.rows", "kernels.steps"}
 
 
 def test_only_the_command_line_prints():
@@ -215,7 +221,7 @@ import contextlib, sys, efge.cli
 sys.argv = ["efge", "--help"]
 with contextlib.suppress(SystemExit): efge.cli.main()
 """
-HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch"}
+HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch", "ray"}
 
 
 @pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])

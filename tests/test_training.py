@@ -17,7 +17,7 @@ import reference
 from efge import training
 from efge.corpus import Corpus, longest_block
 from efge.families import as_family, cubics
-from efge.kernels import plain
+from efge.kernels import plain, steps
 from efge.kernels import training as kernel
 from efge.kernels.rows import CHUNK
 
@@ -42,8 +42,8 @@ def prepared(walks, family, chosen, blocks=None):
     model = model._replace(shares=training._shares(corpus, tree, room))
     if blocks:
         rows = len(room.names) // len(room.counts)
-        room = kernel.Room(
-            training._aligned(2 * blocks * rows, chosen.dim),
+        room = steps.Room(
+            training.aligned(2 * blocks * rows, chosen.dim),
             np.zeros(blocks * rows + 8, np.int32)[: blocks * rows],
             np.zeros((blocks, 3), np.int64),
             room.signals,
@@ -195,7 +195,7 @@ def test_visits_are_those_of_the_walks():
 @pytest.mark.parametrize("forward", [False, True])
 def test_pairs_are_counted_as_the_window_has_them(window, forward):
     walk_lengths = [1, 2, 5, 10, 11]
-    some = training.Round(np.zeros(29, np.int32), np.cumsum([0, *walk_lengths]))
+    some = efge.walks.Round(np.zeros(29, np.int32), np.cumsum([0, *walk_lengths]))
     corpus, _, plan, _ = prepared(efge.Walks([(0, 1)], seed=0), efge.Normal(), settings(window=window, forward=forward))
     counted = [sum(len(reference.around([0] * n, p, plan)) for p in range(n)) for n in walk_lengths]
     assert np.diff(corpus._pairs(some)).tolist() == counted
@@ -308,7 +308,7 @@ def test_the_likelihood_is_that_of_the_vectors():
     corpus, model, plan, _ = prepared(walks, family, chosen)
     random = np.random.default_rng(0)
     model.centers[:, :8], model.contexts[:, :8] = random.normal(size=(2, 34, 8)) * 0.5
-    look = training._Look(walks, corpus, family, model, plan)
+    look = training._look(corpus, family, model, plan)
     look(0)
     scores = np.einsum("id,ikd->ik", model.centers[look.sample[:, 0]], model.contexts[look.sample[:, 1:]])
     scores = np.clip(scores.astype(float), *family.bounds)
@@ -352,7 +352,7 @@ def test_a_block_that_leaves_the_finite_numbers_is_not_merged():
     model.contexts[33, 0] = np.inf
     before = model.centers.copy()
     kernel.train(0, 1, bad, model, plan, room)
-    assert room.signals[kernel.BROKEN] > 0
+    assert room.signals[steps.BROKEN] > 0
     np.testing.assert_array_equal(model.centers, before)
 
 

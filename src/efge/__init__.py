@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from efge.datasets.catalogue import DatasetError
     from efge.datasets.loading import Dataset, load_dataset
     from efge.embedding import Embedding
-    from efge.errors import CheckpointError, EmbeddingError, EvaluationError, GraphError, TrainingError
+    from efge.errors import CheckpointError, ClusterError, EmbeddingError, EvaluationError, GraphError, TrainingError
     from efge.evaluation.classification import ClassificationScores, node_classification
     from efge.evaluation.labels import read_labels
     from efge.evaluation.links import LinkScores, link_prediction
@@ -56,6 +56,7 @@ _HOMES = {
     "CheckpointError": "errors",
     "Checkpoints": "checkpoints",
     "ClassificationScores": "evaluation.classification",
+    "ClusterError": "errors",
     "Communities": "grouping",
     "CorpusWalk": "strategies",
     "Dataset": "datasets.loading",
@@ -110,6 +111,7 @@ __all__ = [
     "CheckpointError",
     "Checkpoints",
     "ClassificationScores",
+    "ClusterError",
     "Communities",
     "CorpusWalk",
     "Dataset",

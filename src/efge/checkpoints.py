@@ -15,7 +15,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -95,7 +95,7 @@ class Checkpoints:
                 continue
         return None
 
-    def begin(self, identity: Mapping[str, Any], tables: Sequence[Table]) -> State:
+    def begin(self, identity: Mapping[str, Any], tables: Iterable[Table]) -> State:
         """Say what is to be trained, fill the tables from the newest state that is whole, and tell how far it is."""
         self._identity = json.loads(json.dumps(dict(identity)))
         for left in self.folder.glob(".state-*"):
@@ -124,7 +124,7 @@ class Checkpoints:
         found = [path for path in self.folder.glob("state-*.efge") if re.fullmatch(r"state-\d+\.efge", path.name)]
         return sorted(found, key=lambda path: int(path.stem.partition("-")[2]), reverse=True)
 
-    def _read(self, path: Path, tables: Sequence[Table]) -> State:
+    def _read(self, path: Path, tables: Iterable[Table]) -> State:
         with path.open("rb") as raw:
             _check(raw, path)
             raw.seek(0)
@@ -142,7 +142,7 @@ class Checkpoints:
                 raise CheckpointError(f"{path}: the state is of tables of another size")
         return State(**header["state"])
 
-    def keep(self, state: State, tables: Sequence[Table]) -> None:
+    def keep(self, state: State, tables: Iterable[Table]) -> None:
         """Save the state if it is time to, or if training is to end, which then it does."""
         now = time.monotonic()
         pause = max(self.every, self._took / _MOST_OF_THE_TIME) if self.every else 0.0
@@ -160,7 +160,7 @@ class Checkpoints:
         if self._stop is not None:
             raise Stopped(self._stop)
 
-    def _write(self, path: Path, state: State, tables: Sequence[Table]) -> None:
+    def _write(self, path: Path, state: State, tables: Iterable[Table]) -> None:
         header = json.dumps({"identity": self._identity, "state": asdict(state)}).encode()
         digest = hashlib.sha256(_MARK + header + b"\n")
         with written_whole(path) as stream:

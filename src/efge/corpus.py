@@ -16,7 +16,7 @@ from efge.seeds import stream_key
 from efge.walks import Round
 
 # Positions of walks in a block; walks that are held apart.
-_BLOCK, _HELD_WALKS = 40, 1000
+CENTERS_A_BLOCK, HELD_WALKS = 40, 1000
 
 
 class Source(Protocol):
@@ -77,10 +77,6 @@ class Corpus:
         ahead = reach * length - reach * (reach + 1) // 2
         return self.directions * np.concatenate([[0], np.cumsum(ahead)]).astype(np.int64)
 
-    def held_apart(self) -> Round:
-        """Walks that no training sees: of random ones some more, of a corpus every hundredth."""
-        return self.walks.held_apart(_HELD_WALKS)
-
     def pieces(self, centers: int) -> Iterator[tuple[kernel.Work, int]]:
         """The work, some at a time, and how many pairs are done with it."""
         first_center, pairs_before = 0, 0
@@ -110,7 +106,7 @@ def _chosen(some: Round, wanted: npt.NDArray[np.bool_]) -> Round:
 
 def _blocks(some: Round) -> npt.NDArray[np.int64]:
     """The first walks of blocks, and the end: walks that begin in the same stretch of positions are a block."""
-    stretch = some.offsets[:-1] // _BLOCK
+    stretch = some.offsets[:-1] // CENTERS_A_BLOCK
     return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(some)).astype(np.int64)
 
 

@@ -56,6 +56,16 @@ class CheckpointError(ValueError):
     """
 
 
+class ClusterError(RuntimeError):
+    """A cluster that is not there, cannot hold the work, or lost it; the message says what it takes.
+
+    Examples
+    --------
+    >>> str(ClusterError("no Ray cluster at 'auto'"))
+    "no Ray cluster at 'auto'"
+    """
+
+
 class EvaluationError(ValueError):
     """Labels, vectors or settings that nothing can be evaluated with; the message states the rule.
 

@@ -9,17 +9,20 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from efge.checkpoints import Checkpoints
+from efge.distributed import CLUSTER_PARTITIONS, ClusterEngine
 from efge.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families import Family
 from efge.inputs import as_graph
+from efge.partitions import LocalEngine, train_in_parts
 from efge.strategies import Strategy
 from efge.training import Progress, Settings, Trained, train
 from efge.walks import Walks
@@ -163,6 +166,14 @@ class NodeEmbedder:
         return Tags(None, TargetTags(required=False), TransformerTags(), input_tags=matrix)
 
 
+class Place(NamedTuple):
+    """Where tables are while they are trained: in memory, in mapped files, in parts in a folder, or on a cluster."""
+
+    mmap: str | os.PathLike[str] | None
+    workdir: str | os.PathLike[str] | None
+    cluster: str | None
+
+
 class WalkEmbedder(NodeEmbedder):
     """An estimator that learns from walks: which ones, by which family and by what settings, its subclass says.
 
@@ -195,6 +206,8 @@ class WalkEmbedder(NodeEmbedder):
         progress: Callable[[Progress], None] | None = None,
         checkpoint: Checkpoints | str | os.PathLike[str] | None = None,
         mmap: str | os.PathLike[str] | None = None,
+        workdir: str | os.PathLike[str] | None = None,
+        cluster: str | None = None,
     ) -> Self:
         """Learn the vectors of a graph's nodes.
 
@@ -211,6 +224,12 @@ class WalkEmbedder(NodeEmbedder):
         mmap : path of a folder, optional
             Where to keep the tables of vectors while they are trained, in files without a name, if they are larger than
             memory. The result is the same to the byte. `embedding_` stays in such a file as long as it is used.
+        workdir : path of a folder, optional
+            With partitions, where the parts are while they are trained: on a disk that holds some times the size of
+            both tables. By default, in the system's folder for temporary files.
+        cluster : "auto" or an address, optional
+            Train on a cluster of Ray, which `efge[ray]` brings: the one that runs here, or the one at the address.
+            Without a number of partitions there are 16. The result is the same as on one machine.
 
         Returns
         -------
@@ -231,11 +250,37 @@ class WalkEmbedder(NodeEmbedder):
             kept.prepare()
         walks = X if isinstance(X, Walks) else self._walks(X, kept)
         try:
-            self._keep(walks, train(walks, family, settings, progress, kept, None if mmap is None else Path(mmap)))
+            self._keep(walks, self._trained(walks, family, settings, progress, kept, Place(mmap, workdir, cluster)))
         except TrainingError as error:
             self._keep(walks, error.trained)
             raise
         return self
+
+    def _trained(
+        self,
+        walks: Walks,
+        family: Family,
+        settings: Settings,
+        progress: Callable[[Progress], None] | None,
+        kept: Checkpoints | None,
+        place: Place,
+    ) -> Trained:
+        """By whole tables, in memory or in mapped files, by parts in files, or by parts on a cluster."""
+        parts = settings.partitions or (None if place.cluster is None else CLUSTER_PARTITIONS)
+        if parts is None:
+            if place.workdir is not None:
+                raise ValueError("a workdir is for tables in partitions; give their number, as partitions=16")
+            folder = None if place.mmap is None else Path(place.mmap)
+            return train(walks, family, settings, progress, kept, folder)
+        if place.mmap is not None:
+            raise ValueError("tables in partitions are in files already; leave out mmap")
+        settings = replace(settings, partitions=parts)
+        engine = (
+            LocalEngine(place.workdir, walks.threads)
+            if place.cluster is None
+            else ClusterEngine(place.cluster, place.workdir)
+        )
+        return train_in_parts(walks, family, settings, engine, progress, kept)
 
     def _walks(self, graph: Any, kept: Checkpoints | None) -> Walks:
         # A run without a seed goes on with the one that it took.

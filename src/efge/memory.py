@@ -98,6 +98,9 @@ def estimate_memory(
     number = 4 if count < 2**31 else 8
     width = math.ceil(model.dim / CHUNK) * CHUNK
     tables = 2 * 4 * count * width
+    # Of tables in partitions, two parts of each are in memory.
+    parts = getattr(model, "partitions", None)
+    in_memory = 0 if mmap else tables if parts is None else min(tables, 2 * tables // parts)
     # Walkers have rows and neighbors of their own, and tables to draw weighted neighbors by; training has visits, and
     # tables to draw negatives by; and there is a pass over all nodes in random order.
     by_weight = weighted and not isinstance(model._strategy(), UniformWalk) and model._strategy() != "uniform"
@@ -108,9 +111,9 @@ def estimate_memory(
         program=round(_PROGRAM),
         graph=8 * count + (number + (8 if weighted else 0)) * entries + names,
         walks=walks + round(min(_ROUNDS, 40.0 * count * model.walks_per_node * model.walk_length)),
-        tables=0 if mmap else tables,
+        tables=in_memory,
         reading=_READING[kind] * edges + names,
-        mapped=tables if mmap else 0,
+        mapped=tables if in_memory < tables else 0,
     )
 
 

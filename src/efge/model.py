@@ -46,6 +46,9 @@ class EFGE(WalkEmbedder):
         Stop when the likelihood of the pairs held apart, which is looked at 20 times, has not risen so often in a row.
     trainer : "fast" or "reference"
         "reference" takes one pair after the other, as the paper describes it: in one thread, some ten times slower.
+    partitions : int, optional
+        Split nodes and tables into so many parts, of which few are in memory at a time. Vectors are not those of whole
+        tables, but as good; see `workdir` of :meth:`fit`.
     threads : int, optional
         By default, all cores. The result does not depend on it.
     seed : int, optional
@@ -91,6 +94,7 @@ class EFGE(WalkEmbedder):
         noise_power: float = 0.75,
         patience: int | None = None,
         trainer: str = "fast",
+        partitions: int | None = None,
         threads: int | None = None,
         seed: int | None = None,
     ) -> None:
@@ -109,6 +113,7 @@ class EFGE(WalkEmbedder):
         self.noise_power = noise_power
         self.patience = patience
         self.trainer = trainer
+        self.partitions = partitions
         self.threads = threads
         self.seed = seed
 
@@ -128,6 +133,7 @@ class EFGE(WalkEmbedder):
             noise_power=self.noise_power,
             patience=self.patience,
             trainer=self.trainer,
+            partitions=self.partitions,
         )
 
     def _strategy(self) -> Strategy | str:

@@ -6,51 +6,43 @@ The kernel therefore never calls a family, and trains all of them, a user's own 
 
 from __future__ import annotations
 
-import hashlib
 import math
 import warnings
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from efge import __version__
 from efge.checkpoints import Checkpoints, State
 from efge.corpus import Corpus, Source
 from efge.errors import TrainingError, check_counts
 from efge.families import Family, cubics
-from efge.kernels import plain
+from efge.kernels import plain, steps
 from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
 from efge.kernels.streams import alias_tables
 from efge.seeds import stream_key
 from efge.tree import NO_TREE, Tree, huffman
-from efge.walks import Round
+from efge.watching import LOOKS, Alias, Keeper, Look, Reach, Sample, Threads, identity
 from efge.writing import mapped
 
 Floats = npt.NDArray[np.float32]
-Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
 TRAINERS = ("fast", "reference")
 # Between two merges of a round, an average node is a center so often, and the most frequent one so often.
-_AVERAGE_VISITS, _MOST_VISITS = 0.1, 4.0
+AVERAGE_VISITS, MOST_VISITS = 0.1, 4.0
 # Where a place of a tree is seen more often in a round, its blocks' differences are averaged rather than added.
 _MOST_SEEN = 36.0
 # Blocks in a round at most, and the room for their copies, which should stay in the cache.
-_MOST_BLOCKS, _MOST_BYTES = 64, 1 << 25
+MOST_BLOCKS, MOST_BYTES = 64, 1 << 25
 # Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
 _MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 512)
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
 # Rows that are copied at once.
 _ROWS_AT_ONCE = 1 << 14
-# Pairs held apart, and how often they are looked at.
-_HELD_PAIRS, _LOOKS = 4096, 20
 # Entries of vectors seldom exceed 3, and no sound training has brought them so far.
 _WILD = 100.0
 
@@ -72,13 +64,14 @@ class Settings:
     noise_power: float
     patience: int | None = None
     trainer: str = "fast"
+    partitions: int | None = None
     softmax: bool = False
     forward: bool = False
     one_table: bool = False
 
     def check(self) -> None:
         """Refuse what training cannot do."""
-        counted = ("dim", "window", "negatives", "epochs", "patience")
+        counted = ("dim", "window", "negatives", "epochs", "patience", "partitions")
         check_counts(**{name: getattr(self, name) for name in counted})
         if not 0 < self.min_learning_rate <= self.learning_rate < math.inf:
             got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
@@ -140,11 +133,12 @@ def train(
     plan = _plan(corpus, family, settings, model)
     room = _room(corpus, plan, tree, settings)
     model = model._replace(shares=_shares(corpus, tree, room))
-    look = _Look(walks, corpus, family, model, plan)
-    keeper = _Keeper(checkpoints, lambda: _identity(corpus, family, settings), trained)
+    look = _look(corpus, family, model, plan)
+    keeper = Keeper(checkpoints, lambda: identity(walks, corpus.visits, family, asdict(settings)))
+    tables = trained.centers, trained.contexts
     tell = progress or (lambda at: None)
-    with ThreadPoolExecutor(walks.threads) as pool, keeper.watching():
-        look.state = trained.state = keeper.begin()
+    with Threads(walks.threads) as threads, keeper.watching():
+        look.state = trained.state = keeper.begin(tables)
         if not look.state.pieces:
             look(0)
         tell(Progress(0, corpus.pairs, look.last))
@@ -153,101 +147,61 @@ def train(
                 continue
             if settings.patience is not None and look.state.since_best >= settings.patience:
                 break
-            _run(pool, walks.threads, work, model, plan, room, settings)
-            if room.signals[kernel.BROKEN]:
-                raise _broken(family, settings, trained, work, room)
+            _run(threads, work, model, plan, room, settings)
+            if room.signals[steps.BROKEN]:
+                place = f"round {int(work.first_block) // len(room.counts)} or soon after it"
+                raise diverged(family, settings, place, trained)
             if pairs >= look.due or pairs == corpus.pairs:
                 look(pairs)
             look.state.pieces = number
             tell(Progress(pairs, corpus.pairs, look.last))
-            keeper.keep()
+            keeper.keep(trained.state, tables)
     trained.centers = _dense(centers, settings.dim)
     trained.contexts = trained.centers if settings.one_table else _dense(contexts, settings.dim)
     _point_out_wildness(family, settings, trained)
     return trained
 
 
-class _Keeper:
-    """Checkpoints of a training, or none."""
+def _look(corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> Look:
+    log_probs, scale = log_probs_of(family)
 
-    def __init__(
-        self, checkpoints: Checkpoints | None, identity: Callable[[], dict[str, Any]], trained: Trained
-    ) -> None:
-        self.checkpoints = checkpoints
-        self.identity = identity
-        self.trained = trained
-        self.done = 0
+    def measure(sample: Sample) -> float:
+        tables = model.centers, model.contexts
+        if len(model.path_starts):
+            return float(plain.mean_path_log_likelihood(*tables, sample, model.path_starts, model.paths))
+        return float(plain.mean_log_likelihood(*tables, sample, log_probs, plan.low, scale))
 
-    def begin(self) -> State:
-        if self.checkpoints is None:
-            return State()
-        state = self.checkpoints.begin(self.identity(), (self.trained.centers, self.trained.contexts))
-        self.done = state.pieces
-        return state
-
-    def keep(self) -> None:
-        if self.checkpoints is not None:
-            self.checkpoints.keep(self.trained.state, (self.trained.centers, self.trained.contexts))
-
-    @contextmanager
-    def watching(self) -> Iterator[None]:
-        if self.checkpoints is None:
-            yield
-            return
-        with self.checkpoints.held(), self.checkpoints.watching():
-            yield
+    reach = Reach(plan.window, plan.forward, plan.negatives)
+    return Look(corpus.walks, reach, (model.keep, model.other), corpus.pairs, measure)
 
 
-def _identity(corpus: Corpus, family: Family, settings: Settings) -> dict[str, Any]:
-    """All that a result depends on, by name: a state of one is no state of another."""
-    described = {"version": __version__, "graph": corpus.walks.graph.fingerprint(), "family": repr(family)}
-    visits = {"visits": hashlib.sha256(corpus.visits.astype("<i8").tobytes()).hexdigest()}
-    return described | corpus.walks.describe() | asdict(settings) | visits
+def log_probs_of(family: Family) -> tuple[npt.NDArray[np.float32], float]:
+    """Logarithms of a family's densities as cubic polynomials, and how many cells a score of 1 has."""
+    log_probs = cubics(family, "log_prob")
+    return log_probs, (log_probs.shape[1] - 1) / (family.bounds[1] - family.bounds[0])
 
 
 def _run(
-    pool: ThreadPoolExecutor,
-    threads: int,
+    threads: Threads,
     work: kernel.Work,
     model: kernel.Model,
     plan: kernel.Plan,
-    room: kernel.Room,
+    room: steps.Room,
     settings: Settings,
 ) -> None:
     if settings.trainer == "reference":
         before = model.centers.copy(), model.contexts.copy()
         if not plain.train_plainly(work, model, plan):
-            room.signals[kernel.BROKEN] += 1
+            room.signals[steps.BROKEN] += 1
             model.centers[:], model.contexts[:] = before
         return
-    room.signals[:] = 0
-    # More threads than blocks would only wait for each other.
-    threads = min(threads, len(room.counts), len(work.blocks) - 1)
-
-    def share(number: int) -> None:
-        try:
-            kernel.train(number, threads, work, model, plan, room)
-        except BaseException:
-            room.signals[kernel.ABANDONED] = 1
-            raise
-
-    try:
-        jobs = [pool.submit(share, number) for number in range(1, threads)]
-        kernel.train(0, threads, work, model, plan, room)
-    except BaseException:
-        # An interrupt before this thread began would let the others wait for it for ever.
-        room.signals[kernel.ABANDONED] = 1
-        raise
-    for job in jobs:
-        job.result()
+    threads.run(lambda thread, count: kernel.train(thread, count, work, model, plan, room), room, len(work.blocks) - 1)
 
 
-def _broken(
-    family: Family, settings: Settings, trained: Trained, work: kernel.Work, room: kernel.Room
-) -> TrainingError:
-    number = int(work.first_block) // len(room.counts)
+def diverged(family: Family, settings: Settings, place: str, trained: Trained) -> TrainingError:
+    """What to say when vectors left the finite numbers at some place of the training."""
     return TrainingError(
-        f"{family!r}: the vectors left the finite numbers in round {number} or soon after it; lower learning_rate"
+        f"{family!r}: the vectors left the finite numbers in {place}; lower learning_rate"
         f" (it is {settings.learning_rate:g}) or narrow the family's bounds (they are {family.bounds}); what was"
         " learned before is kept in embedding_",
         trained,
@@ -267,9 +221,10 @@ def _point_out_wildness(family: Family, settings: Settings, trained: Trained) ->
         )
 
 
-def _tables(walks: Source, family: Family, settings: Settings, folder: Path | None) -> tuple[Floats, Floats]:
+def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path | None) -> tuple[Floats, Floats]:
     """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
-    centers, contexts = (_aligned(walks.graph.n_nodes, settings.dim, folder) for _ in range(2))
+    make = np.zeros if mapped_in is None else _mapped_floats(mapped_in)
+    centers, contexts = (aligned(walks.graph.n_nodes, settings.dim, make) for _ in range(2))
     keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
     if family.nonnegative:
         plain.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
@@ -279,11 +234,17 @@ def _tables(walks: Source, family: Family, settings: Settings, folder: Path | No
     return centers, centers if settings.one_table else contexts
 
 
-def _aligned(rows: int, dim: int, folder: Path | None = None) -> Floats:
-    """A table of zeros whose rows begin at cache lines, in memory or in a file of a folder."""
+def _mapped_floats(folder: Path) -> Callable[..., Floats]:
+    def make(count: int, dtype: type[np.float32]) -> Floats:
+        return np.frombuffer(mapped(folder, 4 * count), dtype)
+
+    return make
+
+
+def aligned(rows: int, dim: int, make: Callable[..., Floats] = np.zeros) -> Floats:
+    """A table of zeros, or of what `make` makes, whose rows begin at cache lines."""
     width = math.ceil(dim / CHUNK) * CHUNK
-    count = rows * width + CHUNK
-    raw = np.zeros(count, np.float32) if folder is None else np.frombuffer(mapped(folder, 4 * count), np.float32)
+    raw = make(rows * width + CHUNK, np.float32)
     skip = -raw.ctypes.data // raw.itemsize % CHUNK
     return raw[skip : skip + rows * width].reshape(rows, width)
 
@@ -298,8 +259,13 @@ def _dense(table: Floats, dim: int) -> Floats:
 
 
 def _noise(visits: npt.NDArray[np.int64], power: float) -> Alias:
-    """The alias table of visits to a power; a node that no walk visits is no negative."""
-    return alias_table(np.where(visits > 0, visits.astype(np.float64) ** power, 0.0))
+    """The alias table of the noise."""
+    return alias_table(noise_weights(visits, power))
+
+
+def noise_weights(visits: npt.NDArray[np.int64], power: float) -> npt.NDArray[np.float64]:
+    """What negatives are drawn in proportion to: visits to a power; a node that no walk visits is no negative."""
+    return np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
 
 
 def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
@@ -310,10 +276,8 @@ def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
 
 
 def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
-    together = min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
-    contexts = corpus.pairs / max(corpus.centers, 1)
-    drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / together)
-    pool = min(max(math.ceil(drawn / _USES), _POOLS[0]), _POOLS[1])
+    together = negatives_together(settings)
+    pool = pool_size(settings, corpus.pairs / max(corpus.centers, 1))
     rate = float(settings.learning_rate)
     fall = (rate - float(settings.min_learning_rate)) / max(corpus.centers, 1)
     low, high = map(float, family.bounds)
@@ -324,25 +288,36 @@ def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Mode
     return kernel.Plan(window, settings.forward, negatives, together, pool, rate, fall, floor, low, scale)
 
 
-def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> kernel.Room:
+def negatives_together(settings: Settings) -> int:
+    """Contexts that share their negatives, each of which is therefore observed as often."""
+    return min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
+
+
+def pool_size(settings: Settings, contexts: float) -> int:
+    """How many negatives a pool holds that serves some centers with as many contexts each."""
+    drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / negatives_together(settings))
+    return min(max(math.ceil(drawn / _USES), _POOLS[0]), _POOLS[1])
+
+
+def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> steps.Room:
     """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
     others = plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
     rows = 1 + longest + (min(longest * tree.longest, len(corpus.visits)) if settings.softmax else others)
     share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
-    centers = min(len(corpus.visits) * _AVERAGE_VISITS, _MOST_VISITS / max(share, 1e-9))
+    centers = min(len(corpus.visits) * AVERAGE_VISITS, MOST_VISITS / max(share, 1e-9))
     width = math.ceil(settings.dim / CHUNK) * CHUNK
-    most = min(_MOST_BLOCKS, _MOST_BYTES // (8 * rows * width))
+    most = min(MOST_BLOCKS, MOST_BYTES // (8 * rows * width))
     blocks = max(1, min(most, int(centers / max(longest, 1))))
-    return kernel.Room(
-        _aligned(2 * blocks * rows, settings.dim),
+    return steps.Room(
+        aligned(2 * blocks * rows, settings.dim),
         np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
         np.zeros((blocks, 3), np.int64),
-        np.zeros(kernel.SIGNALS, np.int64),
+        np.zeros(steps.SIGNALS, np.int64),
     )
 
 
-def _shares(corpus: Corpus, tree: Tree, room: kernel.Room) -> Floats:
+def _shares(corpus: Corpus, tree: Tree, room: steps.Room) -> Floats:
     """How much of the differences of a round's blocks counts, for places of a tree.
 
     Paths to all nodes begin at the root: each block alone moves the first places about as far as they should go, and
@@ -355,70 +330,9 @@ def _shares(corpus: Corpus, tree: Tree, room: kernel.Room) -> Floats:
     return np.clip(_MOST_SEEN / np.maximum(seen, 1e-9), 1 / blocks, 1.0).astype(np.float32)
 
 
-def _piece_size(corpus: Corpus, room: kernel.Room, width: int) -> int:
+def _piece_size(corpus: Corpus, room: steps.Room, width: int) -> int:
     """Centers between two reports: whole rounds, not much longer than some tenths of a second."""
     per_center = width * max(1, corpus.pairs // max(corpus.centers, 1))
-    size = min(_PIECE // per_center, corpus.centers // _LOOKS)
+    size = min(_PIECE // per_center, corpus.centers // LOOKS)
     a_round = len(room.counts) * corpus.longest_block
     return max(1, size // max(a_round, 1)) * max(a_round, 1)
-
-
-class _Look:
-    """Looks now and then at pairs and negatives held apart from training."""
-
-    def __init__(self, walks: Source, corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> None:
-        self.model = model
-        self.interval = corpus.pairs / _LOOKS
-        self.state = State()
-        self.log_probs = cubics(family, "log_prob")
-        self.low = plan.low
-        self.scale = (self.log_probs.shape[1] - 1) / (family.bounds[1] - family.bounds[0])
-        random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
-        pairs = _some_pairs(corpus.held_apart(), plan, random)
-        negatives = np.empty((len(pairs), plan.negatives), np.int64)
-        plain.draw(stream_key(walks.seed, 0, "negatives held apart"), model.keep, model.other, negatives.reshape(-1))
-        self.sample = np.hstack([pairs, negatives])
-
-    @property
-    def last(self) -> float:
-        """What the last look saw."""
-        return self.state.history["log_likelihood"][-1]
-
-    @property
-    def due(self) -> float:
-        """After how many pairs to look again; the end of a piece is seldom quite there."""
-        seen = self.state.history["pairs"][-1]
-        return (round(seen / self.interval) + 0.5) * self.interval if self.interval else np.inf
-
-    def __call__(self, pairs: int) -> None:
-        value = np.nan
-        if len(self.sample):
-            tables, has_tree = (self.model.centers, self.model.contexts), len(self.model.path_starts)
-            value = (
-                plain.mean_path_log_likelihood(*tables, self.sample, self.model.path_starts, self.model.paths)
-                if has_tree
-                else plain.mean_log_likelihood(*tables, self.sample, self.log_probs, self.low, self.scale)
-            )
-        state = self.state
-        state.history["pairs"].append(pairs)
-        state.history["log_likelihood"].append(value)
-        if len(self.sample):
-            state.since_best = 0 if value > state.best else state.since_best + 1
-            state.best = max(state.best, value)
-
-
-def _some_pairs(walks: Round, plan: kernel.Plan, random: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Pairs of a center and a context, drawn from walks of more than one node."""
-    window = plan.window
-    lengths = np.diff(walks.offsets)
-    long_enough = np.flatnonzero(lengths > 1)
-    if not len(long_enough):
-        return np.empty((0, 2), np.int64)
-    walk = long_enough[random.integers(len(long_enough), size=_HELD_PAIRS)]
-    center = random.integers(lengths[walk] - 1 if plan.forward else lengths[walk])
-    low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
-    low = center if plan.forward else low
-    context = low + random.integers(high - low)
-    context += context >= center
-    begin = walks.offsets[walk]
-    return np.column_stack([walks.nodes[begin + center], walks.nodes[begin + context]]).astype(np.int64)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, BinaryIO, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -138,7 +138,18 @@ def _write_npz(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
         for name, array in arrays.items():
             # ZipInfo's own date is a fixed one, so that the same content gives the same bytes.
             with archive.open(zipfile.ZipInfo(f"{name}.npy"), "w", force_zip64=True) as entry:
-                np.lib.format.write_array(entry, array, (1, 0), allow_pickle=False)
+                _write_array(entry, array)
+
+
+def _write_array(stream: IO[bytes], array: npt.NDArray[Any]) -> None:
+    """In NumPy's format, some megabytes at a time: vectors may be mapped from a file because there is no room."""
+    np.lib.format.write_array_header_1_0(stream, np.lib.format.header_data_from_array_1_0(array))
+    if array.ndim == 0:
+        stream.write(array.tobytes())
+        return
+    rows = max(1, _BLOCK * len(array) // max(array.nbytes, 1))
+    for begin in range(0, len(array), rows):
+        stream.write(array[begin : begin + rows].tobytes())
 
 
 def _name_entries(names: Names) -> dict[str, npt.NDArray[Any]]:

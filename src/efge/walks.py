@@ -167,7 +167,7 @@ class Walks:
                 for job in jobs:
                     job.result()
                 first += len(starts)
-                yield _round(walks, lengths)
+                yield round_of(walks, lengths)
 
     @property
     def held_apart_every(self) -> int | None:
@@ -206,7 +206,7 @@ class Walks:
         kernel.choose(key, self.graph.n_nodes, starts)
         walks, lengths = np.empty((len(starts), self.walk_length), starts.dtype), np.empty(len(starts), np.int32)
         self._stepper.walk(starts, key, 1, walks, lengths)
-        return _round(walks, lengths)
+        return round_of(walks, lengths)
 
     @cached_property
     def _stepper(self) -> Stepper:
@@ -265,7 +265,7 @@ class Walks:
                     progress(len(some))
 
 
-def _round(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
+def round_of(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
     """Drop what is no part of a walk, so that nothing downstream can take it for one."""
     length = walks.shape[1]
     offsets = np.zeros(len(lengths) + 1, np.int64)

@@ -105,7 +105,7 @@ def _run() -> NoReturn:
         # Who read our output has seen enough; what is still to be written would fail again at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
-    except (ValueError, ImportError, efge.TrainingError) as error:
+    except (ValueError, ImportError, efge.TrainingError, efge.ClusterError) as error:
         _fail(str(error), error)
     except OSError as error:
         _fail(f"{error.filename or 'output'}: {error.strerror or error}", error)

@@ -178,6 +178,8 @@ def embed(
     said = {"graph": graph, "output": output, "model": model, "family_options": family_option}
     wanted = {name: value for name, value in said.items() if value}
     run = runs.run_of(config, wanted | given(options, READING_OPTIONS) | given(options, MODEL_OPTIONS))
+    running = given(options, RUNNING_OPTIONS)
+    placed = _placed(run, running)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
     check_writable(run.output, to)
     read = runs.read_graph(run.graph, run.reading)
@@ -186,7 +188,7 @@ def embed(
     explain(f"{run.graph}: {read!r}")
     explain(repr(estimator))
     begin = time.perf_counter()
-    fit(estimator, read, **_running(estimator, read, run.output, given(options, RUNNING_OPTIONS)))
+    fit(estimator, read, **_running(estimator, read, run.output, running), **placed)
     seconds = time.perf_counter() - begin
     estimator.embedding_.save(run.output, to)
     if run.output != "-":
@@ -217,10 +219,10 @@ def _too_large(needs: Memory, limit: int, estimator: Any, said: str) -> str:
     rest = limit - (needs.peak - needs.tables)
     dim = max(0, rest * estimator.dim // max(needs.tables, 1)) // 16 * 16
     ways = [f"--dim {dim}"] if needs.tables and dim else []
-    ways += ["--mmap"] if needs.tables and rest > 0 else []
+    ways += ["--partitions 16", "--mmap"] if needs.tables and not needs.mapped and rest > 0 else []
     what = f"vectors {size(needs.tables)}, the graph {size(needs.graph)}, walks {size(needs.walks)}"
     advice = (
-        f"try {' or '.join(ways)}" if ways else "the graph alone needs more; raise the limit, or take a smaller graph"
+        f"try {', or '.join(ways)}" if ways else "the graph alone needs more; raise the limit, or take a smaller graph"
     )
     return f"this needs {size(needs.peak)} of memory ({what}), and the limit is {said}; {advice}"
 
@@ -238,6 +240,22 @@ def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
     seconds = float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
     VOICE.if_stopped = f"the state is kept in {folder}, and --resume goes on"
     return {"checkpoint": efge.Checkpoints(folder, resume="resume" in options, every=seconds)}
+
+
+def _placed(run: runs.Run, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What fit is told of where parts are; on a cluster there are parts, and the record is to say how many."""
+    workdir, cluster = options.get("workdir"), options.get("cluster")
+    if cluster is not None:
+        from efge.distributed import CLUSTER_PARTITIONS
+
+        run.parameters.setdefault("partitions", CLUSTER_PARTITIONS)
+    if run.parameters.get("partitions") is None:
+        if workdir is not None:
+            raise ValueError("--workdir is for tables in parts; give their number by --partitions")
+        return {}
+    # The system's own folder for temporary files may be in memory, which is what there is too little of.
+    beside = None if run.output == "-" else Path(run.output).resolve().parent
+    return {"workdir": workdir or beside} | ({} if cluster is None else {"cluster": cluster})
 
 
 def fit(estimator: Any, graph: Graph, **options: Any) -> None:

@@ -59,6 +59,7 @@ PARAMETERS = {
     "noise_power": Parameter(float, "0.75", "Negatives are drawn by visits to this power.", ("EFGE",)),
     "patience": Parameter(int, "never", "Stop after so many looks without a gain.", ("EFGE",)),
     "trainer": Parameter(str, "fast", "fast, or reference: as in the paper, and slow.", ("EFGE",)),
+    "partitions": Parameter(int, "whole tables", "Parts of tables that are larger than memory.", ("EFGE",)),
     "order": Parameter(str, "both", "Proximity of LINE: first, second or both.", ("LINE",)),
     "samples": Parameter(int, "by edges", "Edges that LINE draws.", ("LINE",)),
     "beta": Parameter(float, "half the limit", "Damping of HOPE's Katz index.", ("HOPE",)),
@@ -132,6 +133,10 @@ _RUNNING = {
     "mmap": Annotated[
         bool | None, typer.Option("--mmap", help="Keep vectors in files beside the output while they are trained.")
     ],
+    "workdir": Annotated[
+        Path | None, typer.Option(help="With --partitions, a folder for the parts. \\[default: beside the output]")
+    ],
+    "cluster": Annotated[str | None, typer.Option(help="Train on a Ray cluster: auto, or its address.")],
 }
 
 

@@ -6,32 +6,37 @@ the same tables; when all are done, each thread adds the differences to the rows
 every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
 
 A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
-each observed as 0 as often. What is observed m times of one row is one step along the center, the sum of m that would
-each meet the slope which those before have changed, so that each row is read and written once; then the center moves.
+each observed as 0 as often. Steps, copies and threads that meet are those of ``steps``.
 """
 
-import sys
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, types
+from numba import njit
 
-from efge.kernels.intrinsics import atomic_add, atomic_load, prefetch
-from efge.kernels.rows import ABREAST, CHUNK, choose_steps, meet_rows, move_rows
-from efge.kernels.streams import GOLDEN, U, mix, pick, stream
+from efge.kernels.intrinsics import atomic_add, atomic_load
+from efge.kernels.rows import ABREAST
+from efge.kernels.steps import (
+    ABANDONED,
+    AT_ONCE,
+    BROKEN,
+    FREE,
+    REORDER,
+    TICKET,
+    draw_pool,
+    fetch,
+    leave,
+    merge,
+    move,
+    row_of,
+    wait_for_all,
+)
+from efge.kernels.streams import U, stream
 
-# Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
-REORDER = {"reassoc", "contract", "nsz", "arcp"}
 # A pool of negatives serves so many centers; then another one is drawn.
 CENTERS_A_POOL = 40
-# Rows that a step holds a center against, at most, and how often a row is observed in a turn of it, at most.
-AT_ONCE, A_TURN = 32, 8
 
 _NONE, _ONE = U(0), U(1)
-# Rows that are asked for before they are needed; names has so many entries more than are used.
-_AHEAD = U(4)
-_FREE = np.int32(-1)
-_yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
 class Model(NamedTuple):
@@ -89,20 +94,6 @@ class Work(NamedTuple):
     first_center: int
 
 
-class Room(NamedTuple):
-    """Room for the copies of a round's blocks, and for what threads tell each other.
-
-    Each block has as many rows: one of zeros for padding, its nodes, its negatives or places of the tree. `names` says
-    which they are, `counts` how many nodes, how many rows in all, and which is the first context. The first half of
-    `copies` is of contexts, the second of centers.
-    """
-
-    copies: np.ndarray
-    names: np.ndarray
-    counts: np.ndarray
-    signals: np.ndarray
-
-
 class Notes(NamedTuple):
     """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows.
 
@@ -122,77 +113,6 @@ class Notes(NamedTuple):
     gain: np.ndarray
 
 
-# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite, and
-# whether a thread will never come.
-_TICKET, _WAITING, _MET, BROKEN, ABANDONED = range(5)
-SIGNALS = 5
-
-
-@njit(nogil=True)
-def _wait_for_all(signals, threads):
-    met = atomic_load(signals, _MET)
-    if atomic_add(signals, _WAITING, 1) == threads - 1:
-        atomic_add(signals, _WAITING, -threads)
-        atomic_add(signals, _MET, 1)
-        return
-    spins = 0
-    while atomic_load(signals, _MET) == met and not atomic_load(signals, ABANDONED):
-        spins += 1
-        if spins > 2000:
-            _yield_core()
-
-
-@njit
-def _row_of(node, slots, names, base, count):
-    """The row of a node in a block, by a hash table; `count` if it had none, in which case that is now its row."""
-    mask = U(slots.shape[0] - 1)
-    slot = (node * GOLDEN >> U(32)) & mask
-    while slots[slot] != _FREE:
-        row = U(slots[slot])
-        if U(names[base + row]) == node:
-            return row
-        slot = (slot + _ONE) & mask
-    slots[slot] = count
-    names[base + count] = node
-    return count
-
-
-@njit
-def _fetch(table, names, copies, shift, begin, end):
-    """Copy the rows named from `begin` on, `shift` further; all are asked for before the first one is needed."""
-    width = U(table.shape[1])
-    for row in range(begin, end):
-        for j in range(_NONE, width, U(CHUNK)):
-            prefetch(table, np.int64(U(names[row]) * width + j))
-    for row in range(begin, end):
-        node = U(names[row])
-        for j in range(width):
-            copies[row + shift, j] = table[node, j]
-
-
-@njit
-def _leave(table, names, copies, shift, begin, end):
-    """Turn copies into differences."""
-    width = U(table.shape[1])
-    for row in range(begin, end):
-        node = U(names[row])
-        for j in range(_NONE, width, U(CHUNK)):
-            prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
-        for j in range(width):
-            copies[row + shift, j] -= table[node, j]
-
-
-@njit
-def _draw_pool(keep, other, state, slots, names, base, count, pool):
-    """Rows for a pool of negatives; how many rows the block has then."""
-    for i in range(U(pool.shape[0])):
-        state += GOLDEN
-        row = _row_of(pick(keep, other, mix(state)), slots, names, base, count)
-        pool[i] = row
-        count += U(row == count)
-    return state, count
-
-
 @njit
 def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, seen):
     """List the rows that a center observes, and how often as 0 and as 1; how many, and where in the pool it stopped.
@@ -210,7 +130,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
             if position != center:
                 row = U(where[position])
                 i = U(marks[row])
-                if marks[row] == _FREE:
+                if marks[row] == FREE:
                     i = count
                     marks[row] = i
                     rows[i] = row
@@ -230,7 +150,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
                     against -= U(k != center) & U(U(where[k]) == row)
             if against:
                 i = U(marks[row])
-                if marks[row] == _FREE:
+                if marks[row] == FREE:
                     i = count
                     marks[row] = i
                     rows[i] = row
@@ -244,10 +164,10 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
 @njit
 def _find_nodes(nodes, begin, end, slots, names, base, where):
     """Rows for the nodes from `begin` to `end`, after the one for padding; how many rows the block has then."""
-    slots[:] = _FREE
+    slots[:] = FREE
     count = _ONE
     for p in range(begin, end):
-        row = _row_of(U(nodes[p]), slots, names, base, count)
+        row = row_of(U(nodes[p]), slots, names, base, count)
         where[p - begin] = row
         count += U(row == count)
     return count
@@ -256,12 +176,12 @@ def _find_nodes(nodes, begin, end, slots, names, base, where):
 @njit
 def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count, turn_starts, turns):
     """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
-    slots[:] = _FREE
+    slots[:] = FREE
     found = _NONE
     for p in range(begin, end):
         turn_starts[p - begin] = found
         for k in range(U(path_starts[U(nodes[p])]), U(path_starts[U(nodes[p]) + _ONE])):
-            row = _row_of(U(paths[k] >> 1), slots, names, base, count)
+            row = row_of(U(paths[k] >> 1), slots, names, base, count)
             count += U(row == count)
             turns[found] = np.int32(row) * 2 + (paths[k] & 1)
             found += _ONE
@@ -279,7 +199,7 @@ def _look_along_paths(center, begin, end, turn_starts, turns, marks, rows, seen)
         for k in range(U(turn_starts[position]), U(turn_starts[position + _ONE])):
             row, turn = U(turns[k] >> 1), U(turns[k] & 1)
             i = U(marks[row])
-            if marks[row] == _FREE:
+            if marks[row] == FREE:
                 i = count
                 marks[row] = i
                 rows[i] = row
@@ -288,45 +208,6 @@ def _look_along_paths(center, begin, end, turn_starts, turns, marks, rows, seen)
                 count += _ONE
             seen[turn, i] += np.float32(1.0)
     return count
-
-
-@njit(fastmath=REORDER)
-def _move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps, gain):
-    """Move a center and the rows that it observes, in eights filled up by padding; whether all is finite."""
-    low, scale = np.float32(plan.low), np.float32(plan.scale)
-    worth, most = np.float32(0.0), np.float32(0.0)
-    for i in range(count):
-        marks[rows[i]] = _FREE
-        rows[i] += base
-        most = max(most, seen[_NONE, i] + seen[_ONE, i])
-    turns = max(1, np.int64(np.ceil(most / np.float32(A_TURN))))
-    if turns > 1:
-        for i in range(count):
-            seen[_NONE, i] /= np.float32(turns)
-            seen[_ONE, i] /= np.float32(turns)
-    while count % U(ABREAST):
-        rows[count] = base
-        seen[_NONE, count] = 0
-        seen[_ONE, count] = 0
-        count += _ONE
-    for first in range(_NONE, count, U(AT_ONCE)):
-        size = min(U(AT_ONCE), count - first)
-        for i in range(_NONE, size, U(ABREAST)):
-            meet_rows(copies, np.int64(center), copies, rows, np.int64(first + i), products, np.int64(i))
-        square, own_step = products[size], np.float32(0.0)
-        steps[:] = 0.0
-        for _ in range(turns):
-            for i in range(_NONE, size, U(ABREAST)):
-                at, where = np.int64(i), np.int64(first + i)
-                own_step += choose_steps(slopes, seen, where, products, at, square, low, scale, rate, steps)
-        for j in range(U(gain.shape[0])):
-            gain[j] = copies[center, j] + own_step * copies[center, j]
-        for i in range(_NONE, size, U(ABREAST)):
-            move_rows(copies, np.int64(center), copies, rows, np.int64(first + i), steps, np.int64(i), gain)
-        for j in range(U(gain.shape[0])):
-            copies[center, j] = gain[j]
-        worth += own_step
-    return abs(worth) < np.inf
 
 
 @njit
@@ -350,8 +231,8 @@ def _block(number, place, work, model, plan, room, notes):
         count = _find_paths(
             nodes, begin, end, model.path_starts, model.paths, slots, names, base, count, turn_starts, turns
         )
-    _fetch(model.contexts, names, copies, _NONE, base + first_context, base + count)
-    _fetch(model.centers, names, copies, shift, base + _ONE, base + own)
+    fetch(model.contexts, names, copies, _NONE, base + first_context, base + count)
+    fetch(model.centers, names, copies, shift, base + _ONE, base + own)
     state = stream(work.key, work.first_block + number)
     served, at, finite = CENTERS_A_POOL, _NONE, True
     for walk in range(first_walk, last_walk):
@@ -359,8 +240,8 @@ def _block(number, place, work, model, plan, room, notes):
         for p in range(walk_begin, walk_end):
             if served == CENTERS_A_POOL and not has_tree:
                 drawn = count
-                state, count = _draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
-                _fetch(model.contexts, names, copies, _NONE, base + drawn, base + count)
+                state, count = draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
+                fetch(model.contexts, names, copies, _NONE, base + drawn, base + count)
                 served = 0
             served += 1
             rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
@@ -372,34 +253,13 @@ def _block(number, place, work, model, plan, room, notes):
             else:
                 listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
             center = base + shift + U(where[p])
-            finite &= _move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
+            finite &= move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
     room.counts[place, _NONE] = own
     room.counts[place, _ONE] = count
     room.counts[place, U(2)] = first_context
-    _leave(model.contexts, names, copies, _NONE, base + first_context, base + count)
-    _leave(model.centers, names, copies, shift, base + _ONE, base + own)
+    leave(model.contexts, names, copies, _NONE, base + first_context, base + count)
+    leave(model.centers, names, copies, shift, base + _ONE, base + own)
     return finite
-
-
-@njit
-def _merge(thread, threads, table, names, copies, counts, which, shares, blocks, floor):
-    """Add differences to the rows that a thread owns, block after block; centers are in the second half of copies."""
-    rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
-    shift = _NONE if which else U(names.shape[0])
-    for block in range(blocks):
-        first = U(counts[block, U(2)]) if which else _ONE
-        for row in range(block * rows + first, block * rows + U(counts[block, which])):
-            node = U(names[row])
-            for j in range(_NONE, width, U(CHUNK)):
-                prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
-            if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
-                continue
-            share = shares[node] if which and shares.shape[0] else np.float32(1.0)
-            for j in range(width):
-                table[node, j] += share * copies[row + shift, j]
-            if floor > -np.inf:
-                for j in range(width):
-                    table[node, j] = max(table[node, j], np.float32(floor))
 
 
 @njit
@@ -416,7 +276,7 @@ def _take_notes(room, plan, path_starts):
         np.empty(rows, np.int32),
         np.empty(rows + 1, np.int64),
         np.empty(longest_path * rows, np.int32),
-        np.full(rows, _FREE, np.int32),
+        np.full(rows, FREE, np.int32),
         np.empty(plan.pool, np.int32),
         np.empty(rows + ABREAST, np.int64),
         np.empty((2, rows + ABREAST), np.float32),
@@ -436,18 +296,18 @@ def train(thread, threads, work, model, plan, room):
     while done < count:
         blocks = min(U(counts.shape[0]), count - done)
         while True:
-            place = U(atomic_add(signals, _TICKET, 1))
+            place = U(atomic_add(signals, TICKET, 1))
             if place >= blocks:
                 break
             if not _block(done + place, place, work, model, plan, room, notes):
                 atomic_add(signals, BROKEN, 1)
-        _wait_for_all(signals, threads)
+        wait_for_all(signals, threads)
         if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
             break
         if thread == 0:
-            signals[_TICKET] = 0
-        _merge(U(thread), U(threads), model.centers, names, copies, counts, 0, model.shares, blocks, plan.floor)
-        _merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, model.shares, blocks, plan.floor)
-        _wait_for_all(signals, threads)
+            signals[TICKET] = 0
+        merge(U(thread), U(threads), model.centers, names, copies, counts, 0, model.shares, blocks, plan.floor)
+        merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, model.shares, blocks, plan.floor)
+        wait_for_all(signals, threads)
         done += blocks
     return done

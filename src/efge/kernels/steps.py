@@ -1,0 +1,178 @@
+"""What kernels that train share: a step of one center, blocks that work on copies of rows, and threads that meet.
+
+A step holds one center against some rows, each observed as 0 and as 1 some times. What is observed m times of one row
+is one step along the center, the sum of m that would each meet the slope which those before have changed, so that each
+row is read and written once; then the center moves.
+
+After an edit here, the caches of the kernels that import this must go (``make clean``).
+"""
+
+import sys
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, types
+
+from efge.kernels.intrinsics import atomic_add, atomic_load, prefetch
+from efge.kernels.rows import ABREAST, CHUNK, choose_steps, meet_rows, move_rows
+from efge.kernels.streams import GOLDEN, U, mix, pick
+
+# Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
+REORDER = {"reassoc", "contract", "nsz", "arcp"}
+# Rows that a step holds a center against, at most, and how often a row is observed in a turn of it, at most.
+AT_ONCE, A_TURN = 32, 8
+
+_NONE, _ONE = U(0), U(1)
+# Rows that are asked for before they are needed; names has so many entries more than are used.
+_AHEAD = U(4)
+FREE = np.int32(-1)
+_yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+
+
+class Room(NamedTuple):
+    """Room for the copies of a round's blocks, and for what threads tell each other.
+
+    Each block has as many rows: one of zeros for padding, its centers, its contexts, negatives or places of the tree.
+    `names` says which they are, `counts` how many centers (and the padding), how many rows in all, and which is the
+    first context. Where nodes are centers and contexts by one name, the first half of `copies` is of contexts, the
+    second of centers.
+    """
+
+    copies: np.ndarray
+    names: np.ndarray
+    counts: np.ndarray
+    signals: np.ndarray
+
+
+# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite, and
+# whether a thread will never come.
+TICKET, _WAITING, _MET, BROKEN, ABANDONED = range(5)
+SIGNALS = 5
+
+
+@njit(nogil=True)
+def wait_for_all(signals, threads):
+    met = atomic_load(signals, _MET)
+    if atomic_add(signals, _WAITING, 1) == threads - 1:
+        atomic_add(signals, _WAITING, -threads)
+        atomic_add(signals, _MET, 1)
+        return
+    spins = 0
+    while atomic_load(signals, _MET) == met and not atomic_load(signals, ABANDONED):
+        spins += 1
+        if spins > 2000:
+            _yield_core()
+
+
+@njit
+def row_of(node, slots, names, base, count):
+    """The row of a node in a block, by a hash table; `count` if it had none, in which case that is now its row."""
+    mask = U(slots.shape[0] - 1)
+    slot = (node * GOLDEN >> U(32)) & mask
+    while slots[slot] != FREE:
+        row = U(slots[slot])
+        if U(names[base + row]) == node:
+            return row
+        slot = (slot + _ONE) & mask
+    slots[slot] = count
+    names[base + count] = node
+    return count
+
+
+@njit
+def fetch(table, names, copies, shift, begin, end):
+    """Copy the rows named from `begin` on, `shift` further; all are asked for before the first one is needed."""
+    width = U(table.shape[1])
+    for row in range(begin, end):
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(U(names[row]) * width + j))
+    for row in range(begin, end):
+        node = U(names[row])
+        for j in range(width):
+            copies[row + shift, j] = table[node, j]
+
+
+@njit
+def leave(table, names, copies, shift, begin, end):
+    """Turn copies into differences."""
+    width = U(table.shape[1])
+    for row in range(begin, end):
+        node = U(names[row])
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
+        for j in range(width):
+            copies[row + shift, j] -= table[node, j]
+
+
+@njit
+def draw_pool(keep, other, state, slots, names, base, count, pool):
+    """Rows for a pool of negatives; how many rows the block has then."""
+    for i in range(U(pool.shape[0])):
+        state += GOLDEN
+        row = row_of(pick(keep, other, mix(state)), slots, names, base, count)
+        pool[i] = row
+        count += U(row == count)
+    return state, count
+
+
+@njit(fastmath=REORDER)
+def move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps, gain):
+    """Move a center and the rows that it observes, in eights filled up by padding; whether all is finite."""
+    low, scale = np.float32(plan.low), np.float32(plan.scale)
+    worth, most = np.float32(0.0), np.float32(0.0)
+    for i in range(count):
+        marks[rows[i]] = FREE
+        rows[i] += base
+        most = max(most, seen[_NONE, i] + seen[_ONE, i])
+    turns = max(1, np.int64(np.ceil(most / np.float32(A_TURN))))
+    if turns > 1:
+        for i in range(count):
+            seen[_NONE, i] /= np.float32(turns)
+            seen[_ONE, i] /= np.float32(turns)
+    while count % U(ABREAST):
+        rows[count] = base
+        seen[_NONE, count] = 0
+        seen[_ONE, count] = 0
+        count += _ONE
+    for first in range(_NONE, count, U(AT_ONCE)):
+        size = min(U(AT_ONCE), count - first)
+        for i in range(_NONE, size, U(ABREAST)):
+            meet_rows(copies, np.int64(center), copies, rows, np.int64(first + i), products, np.int64(i))
+        square, own_step = products[size], np.float32(0.0)
+        steps[:] = 0.0
+        for _ in range(turns):
+            for i in range(_NONE, size, U(ABREAST)):
+                at, where = np.int64(i), np.int64(first + i)
+                own_step += choose_steps(slopes, seen, where, products, at, square, low, scale, rate, steps)
+        for j in range(U(gain.shape[0])):
+            gain[j] = copies[center, j] + own_step * copies[center, j]
+        for i in range(_NONE, size, U(ABREAST)):
+            move_rows(copies, np.int64(center), copies, rows, np.int64(first + i), steps, np.int64(i), gain)
+        for j in range(U(gain.shape[0])):
+            copies[center, j] = gain[j]
+        worth += own_step
+    return abs(worth) < np.inf
+
+
+@njit
+def merge(thread, threads, table, names, copies, counts, which, shares, blocks, floor):
+    """Add differences to the rows that a thread owns, block after block.
+
+    Copies of centers come after those of contexts, if there are more copies than names; else each name has its own.
+    """
+    rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
+    shift = _NONE if which else U(copies.shape[0] - names.shape[0])
+    for block in range(blocks):
+        first = U(counts[block, U(2)]) if which else _ONE
+        for row in range(block * rows + first, block * rows + U(counts[block, which])):
+            node = U(names[row])
+            for j in range(_NONE, width, U(CHUNK)):
+                prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
+            if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
+                continue
+            share = shares[node] if which and shares.shape[0] else np.float32(1.0)
+            for j in range(width):
+                table[node, j] += share * copies[row + shift, j]
+            if floor > -np.inf:
+                for j in range(width):
+                    table[node, j] = max(table[node, j], np.float32(floor))
