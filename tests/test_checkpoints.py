@@ -200,6 +200,8 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
 
 
 def test_a_signal_saves_first(tmp_path, whole):
+    before = signal.getsignal(signal.SIGTERM)
+
     def progress(at):
         if at.pairs > at.total / 3:
             os.kill(os.getpid(), signal.SIGTERM)
@@ -209,7 +211,7 @@ def test_a_signal_saves_first(tmp_path, whole):
     assert len(states(tmp_path)) == 1
     resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
     assert resumed.embedding_ == whole.embedding_
-    assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def embed(folder, *more):
@@ -279,7 +281,7 @@ def test_the_command_says_how_to_go_on(workplace):
     ("arguments", "message"),
     [
         (["--resume"], "resuming needs the folder of the state"),
-        (["--checkpoint", "states", "-m", "hope"], "HOPE keeps no state"),
+        (["--checkpoint", "states", "-m", "hope"], "--checkpoint is for models that learn from walks; HOPE does not"),
         (["--checkpoint", "states", "--every", "soon"], "a time is a number of s, min or h, as 30s; got 'soon'"),
     ],
 )
