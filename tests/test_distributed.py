@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
-import time
+import threading
+from pathlib import Path
 
 import networkx as nx
 import pytest
@@ -96,31 +98,39 @@ def after(share, act):
 
 
 def workers(cluster):
-    """Processes of this cluster, and of no other one, that are at work on a task."""
+    """Processes that do the tasks of this cluster, and of no other one."""
     own = {node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()}
-    listed = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
-    found = [line.split(None, 2) for line in listed.splitlines()[1:]]
-    return [
-        int(pid)
-        for pid, parent, name in found
-        if int(parent) in own and name.startswith(("ray::_train", "ray::_route"))
-    ]
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(path.read_text().rpartition(")")[2].split()[1]) in own:
+                found.append(int(path.parent.name))
+    return found
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as Linux has them")
 def test_a_worker_that_is_killed_changes_nothing(cluster, whole):
-    killed = []
+    killed, over = [], threading.Event()
 
-    def kill():
-        deadline = time.monotonic() + 20
-        while not killed and time.monotonic() < deadline:
-            for pid in workers(cluster)[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
+    def kill_one_at_work():
+        while not killed and not over.is_set():
+            for pid in workers(cluster):
+                with contextlib.suppress(OSError):
+                    if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_train"):
+                        os.kill(pid, signal.SIGKILL)
+                        killed.append(pid)
+                        break
 
-    progress, done = after(0.3, kill)
-    assert same(model().fit(GRAPH, cluster=cluster.address, progress=progress), whole)
+    killer = threading.Thread(target=kill_one_at_work)
+    progress, done = after(0.2, killer.start)
+    try:
+        made = model().fit(GRAPH, cluster=cluster.address, progress=progress)
+    finally:
+        over.set()
+    assert same(made, whole)
     assert done
-    assert killed, "no worker was there to be killed: the test shows nothing"
+    killer.join()
+    assert killed, "no worker was at work to be killed: the test shows nothing"
 
 
 def test_a_machine_that_is_lost_changes_nothing(cluster, whole):

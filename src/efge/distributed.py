@@ -79,10 +79,10 @@ def _route(part: int, rows: int, wave: int, brief: Brief, *walked: CodedWalks) -
 
 
 def _train(
-    which: Bucket, data: Integers, centers: Floats, contexts: Floats, noise: Alias, brief: Brief
+    which: Bucket, data: Integers, centers: Floats, contexts: Floats, noise: Alias, brief: Brief, cores: int
 ) -> tuple[Floats, Floats, bool]:
     tables = _own(centers, brief), _own(contexts, brief)
-    with Threads(1) as threads:
+    with Threads(cores) as threads:
         finite = train_bucket(which, data, tables, noise, brief, threads)
     return *tables, finite
 
@@ -121,9 +121,9 @@ class ClusterEngine:
         self._refs = [[], []]
         self._leaving.close()
 
-    def _remote(self, function: Callable[..., Any], returns: int = 1) -> Remote:
+    def _remote(self, function: Callable[..., Any], returns: int = 1, cores: int = 1) -> Remote:
         """The function as a task that is done again if it is lost, but not if it fails by itself."""
-        made = self._ray.remote(max_retries=_RETRIES, num_returns=returns, num_cpus=1)(function)
+        made = self._ray.remote(max_retries=_RETRIES, num_returns=returns, num_cpus=cores)(function)
         remote: Remote = made.remote
         return remote
 
@@ -164,10 +164,18 @@ class ClusterEngine:
         ref: Ref = self._ray.put(walker)
         return ref
 
-    def _stores(self) -> list[float]:
-        """The sizes of the object stores of all machines that can do tasks."""
+    def _machines(self) -> list[dict[str, float]]:
+        """What the machines have that can do tasks."""
         alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
-        return [node.get("object_store_memory", 0.0) for node in alive if node.get("CPU", 0) >= 1]
+        return [node for node in alive if node.get("CPU", 0) >= 1]
+
+    def _stores(self) -> list[float]:
+        return [machine.get("object_store_memory", 0.0) for machine in self._machines()]
+
+    def _cores_a_bucket(self) -> int:
+        """Cores for each of the buckets that can be trained at once, so that few parts are enough for many cores."""
+        cores = [int(machine["CPU"]) for machine in self._machines()]
+        return max(1, min(min(cores), sum(cores) // len(self.job.parts)))
 
     def begin(self, job: Job) -> None:
         """Make the parts as they begin."""
@@ -201,7 +209,8 @@ class ClusterEngine:
         """Train a wave; what share of it is done, each time that a bucket is. The next wave is routed meanwhile."""
         job, ray = self.job, self._ray
         buckets = self._routed(wave)
-        train = self._remote(_train, 3)
+        cores = self._cores_a_bucket()
+        train = self._remote(_train, 3, cores)
         turns = sub_waves(wave, len(job.parts), job.brief.seed)
         centers, contexts = (list(refs) for refs in self._refs)
         finite: list[Ref] = []
@@ -210,7 +219,7 @@ class ClusterEngine:
                 i, j = which
                 bucket = job.bucket(wave, turn, which)
                 centers[i], contexts[j], fine = train(
-                    bucket, buckets[i][j], centers[i], contexts[j], self._noise[j], self._brief
+                    bucket, buckets[i][j], centers[i], contexts[j], self._noise[j], self._brief, cores
                 )
                 finite.append(fine)
         del buckets

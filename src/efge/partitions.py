@@ -241,7 +241,6 @@ class LocalEngine:
         if self._workdir is not None:
             Path(self._workdir).mkdir(parents=True, exist_ok=True)
         self._leaving = ExitStack()
-        self._held: _Held | None = None
         # What is mapped from files here, as the result is, stays readable where files may go while they are in use.
         self.folder = Path(tempfile.mkdtemp(prefix="efge-", dir=self._workdir))
         self._leaving.callback(shutil.rmtree, self.folder, ignore_errors=True)
@@ -257,8 +256,6 @@ class LocalEngine:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leaving.close()
-        # Whatever still knows this engine needs no room for parts.
-        self._held = None
 
     def census(self, walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
         """Visits of each node by all walks, and the pairs of each wave."""
@@ -285,8 +282,8 @@ class LocalEngine:
         """Train a wave; what share of it is done, after each bucket."""
         bounds = self._route(wave)
         order = list(_sweep(sub_waves(wave, len(self.job.parts), self.job.brief.seed)))
-        held = self._held = self._held or _Held(self)
-        held.bounds = bounds
+        # Room for parts is taken when that for routing is given back.
+        held = _Held(self, bounds)
         ahead = self._behind.submit(held.fetch, order[0][1])
         for number, (turn, which) in enumerate(order):
             data = ahead.result()
@@ -392,10 +389,10 @@ def _sweep(turns: list[list[tuple[int, int]]]) -> Iterator[tuple[int, tuple[int,
 class _Held:
     """The parts that are trained, those that come next, and those that are yet to be written back, of both tables."""
 
-    def __init__(self, engine: LocalEngine) -> None:
+    def __init__(self, engine: LocalEngine, bounds: list[int]) -> None:
         self.engine = engine
-        self.bounds: list[int] = []
-        # Room for two parts of each table, taken once: pieces given back and taken anew would add up to more.
+        self.bounds = bounds
+        # Room for two parts of each table, taken once a wave: pieces given back and taken anew would add up to more.
         sizes = [engine.job.parts.size(part) for part in range(len(engine.job.parts))]
         self.room = [[aligned(max(sizes), engine.job.brief.dim, np.empty) for _ in range(2)] for _ in range(2)]
         self.now: list[tuple[int, Floats] | None] = [None, None]
