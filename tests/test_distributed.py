@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -16,6 +17,9 @@ import pytest
 
 import efge
 from efge.checkpoints import Checkpoints
+from efge.cli.making import _placed
+from efge.cli.runs import Run
+from efge.distributed import CLUSTER_PARTITIONS
 
 ray = pytest.importorskip("ray", reason="clusters need Ray, which is not installed: pip install 'efge[ray]'")
 
@@ -78,7 +82,7 @@ def test_a_cluster_gives_the_bytes_of_one_machine(cluster, whole):
 
 
 def cluster_nodes(cluster):
-    ray.init(cluster.address, log_to_driver=False, logging_level="error")
+    ray.init(cluster.address, log_to_driver=False, logging_level=logging.ERROR)
     try:
         return [node for node in ray.nodes() if node["Alive"]]
     finally:
@@ -167,15 +171,21 @@ def test_a_state_of_one_machine_goes_on_on_a_cluster_and_back(cluster, whole, tm
 
 def test_the_command_trains_on_a_cluster(cluster, whole, tmp_path):
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
-    arguments = ["--seed", "1", "--dim", "16", "--walks-per-node", "2", "--quiet"]
+    arguments = ["--seed", "1", "--dim", "16", "--walks-per-node", "2", "--quiet", "--partitions", "2"]
     common = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz"]
     subprocess.run([*common, *arguments, "--cluster", cluster.address], cwd=tmp_path, check=True)
     made = (tmp_path / "v.npz").read_bytes()
-    assert json.loads((tmp_path / "v.npz.json").read_text())["config"]["partitions"] == 16
+    assert json.loads((tmp_path / "v.npz.json").read_text())["config"]["partitions"] == 2
     again = [sys.executable, "-m", "efge", "embed", "--config", "v.npz.json", "--quiet"]
     subprocess.run(again, cwd=tmp_path, check=True)
     assert (tmp_path / "v.npz").read_bytes() == made
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.txt", "v.npz", "v.npz.json"]
+
+
+def test_on_a_cluster_there_are_parts_and_the_record_is_to_say_so():
+    run = Run("graph.txt", "v.npz")
+    assert _placed(run, None, "auto")["cluster"] == "auto"
+    assert run.config(1)["partitions"] == CLUSTER_PARTITIONS == 16
 
 
 def test_work_that_no_machine_can_hold_is_refused_at_once(cluster):

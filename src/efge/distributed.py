@@ -7,6 +7,7 @@ Ray's affair, as is what must be done again where a machine is lost; no result d
 
 from __future__ import annotations
 
+import logging
 import os
 import socket
 import tempfile
@@ -330,7 +331,7 @@ def _connected(address: str, leaving: ExitStack) -> Any:
         return ray
     _knock(address)
     try:
-        ray.init(address, log_to_driver=False, logging_level="error")
+        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ClusterError(f"no Ray cluster at {address!r}: {_first_line(error)}") from None
     leaving.callback(ray.shutdown)
