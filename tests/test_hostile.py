@@ -636,3 +636,13 @@ def test_many_values_of_one_node_are_gathered_soon(write):
     (column,) = columns_of(efge.Embedding([[1.0]], ["ann"]), table=pandas.DataFrame(values))
     assert time.process_time() - begin < 5
     assert column.categories[0].startswith("0, 1, 2, 3")
+
+
+def test_an_entry_that_claims_more_than_its_archive_has_is_refused_before_it_is_read(tmp_path):
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as made:
+        made.writestr("edges.txt", "1 2\n")
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        member = archive.getinfo("edges.txt")
+        member.compress_size = member.file_size = 1 << 40
+        with pytest.raises(efge.GraphError, match=r"a\.zip, edges\.txt: an entry is in the file"):
+            files.archive_entry(archive, "edges.txt", "a.zip")

@@ -255,7 +255,7 @@ def test_the_likelihood_is_that_of_the_vectors(whole):
 
 
 @pytest.mark.parametrize(
-    "graph", [nx.path_graph(2), nx.star_graph(400), nx.Graph([(0, 0)]), nx.empty_graph(3), nx.empty_graph(0)], ids=repr
+    "graph", [nx.path_graph(2), nx.star_graph(400), nx.Graph([(0, 0)]), nx.empty_graph(3), nx.empty_graph(0)], ids=str
 )
 @pytest.mark.parametrize("rate", [0.025, 0.25])
 def test_any_graph_can_be_trained_in_more_parts_than_it_has_nodes(graph, rate):

@@ -3,8 +3,25 @@
 from numbers import Integral
 from typing import Any
 
+# Characters of a message at most: a name or a value in it may have no end.
+_LONGEST = 4000
 
-class GraphError(ValueError):
+
+class InputError(ValueError):
+    """What a user gave us and we cannot take; a message is cut where it has no end.
+
+    Examples
+    --------
+    >>> len(str(InputError("x" * 100_000)))
+    4005
+    """
+
+    def __init__(self, message: str = "") -> None:
+        half = _LONGEST // 2
+        super().__init__(message if len(message) <= _LONGEST else f"{message[:half]} ... {message[-half:]}")
+
+
+class GraphError(InputError):
     """Input that is not a graph, or not the graph it says it is; the message names the place and the rule.
 
     Examples
@@ -32,7 +49,7 @@ class TrainingError(RuntimeError):
         self.trained = trained
 
 
-class EmbeddingError(ValueError):
+class EmbeddingError(InputError):
     """Vectors or names that are not an embedding, or a file that does not hold one; the message names place and rule.
 
     Examples
@@ -46,7 +63,7 @@ class EmbeddingError(ValueError):
     """
 
 
-class CheckpointError(ValueError):
+class CheckpointError(InputError):
     """A saved state that is not of this run, or a folder that holds one already; the message says what differs.
 
     Examples
@@ -66,7 +83,7 @@ class ClusterError(RuntimeError):
     """
 
 
-class EvaluationError(ValueError):
+class EvaluationError(InputError):
     """Labels, vectors or settings that nothing can be evaluated with; the message states the rule.
 
     Examples

@@ -215,6 +215,8 @@ def archive_entry(archive: zipfile.ZipFile, name: str, label: str) -> bytes:
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         # Others ask for as much memory as they like.
         raise GraphError(f"{label}, {name}: an entry is stored or deflated; this one is packed otherwise")
+    if member.compress_size > archive.start_dir:
+        raise GraphError(f"{label}, {name}: an entry is in the file; this one would be larger than all of it")
     check_unpacked(f"{label}, {name}", member.file_size, member.compress_size)
     with archive.open(member) as stream:
         # An entry that is longer than its heading says is cut there, and then has another checksum.

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from efge.errors import InputError
 
-class DatasetError(ValueError):
+
+class DatasetError(InputError):
     """A data set that is not known, not to be had, or not what was published; the message says where, and what to do.
 
     Examples
