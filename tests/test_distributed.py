@@ -184,7 +184,7 @@ def test_the_command_trains_on_a_cluster(cluster, whole, tmp_path):
 
 def test_on_a_cluster_there_are_parts_and_the_record_is_to_say_so():
     run = Run("graph.txt", "v.npz")
-    assert _placed(run, None, "auto")["cluster"] == "auto"
+    assert _placed(run, {"cluster": "auto"})["cluster"] == "auto"
     assert run.config(1)["partitions"] == CLUSTER_PARTITIONS == 16
 
 

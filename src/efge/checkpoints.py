@@ -113,11 +113,12 @@ class Checkpoints:
         self.folder.mkdir(parents=True, exist_ok=True)
         if not os.access(self.folder, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
-        if self._paths() and not self.resume:
-            raise CheckpointError(
-                f"{self.folder} holds the state of an earlier run; resume it (--resume on the command line,"
-                " Checkpoints(folder, resume=True) in Python), or name another folder"
-            )
+        with self.held():
+            if self._paths() and not self.resume:
+                raise CheckpointError(
+                    f"{self.folder} holds the state of an earlier run; resume it (--resume on the command line,"
+                    " Checkpoints(folder, resume=True) in Python), or name another folder"
+                )
 
     def _paths(self) -> list[Path]:
         """Files of states, the newest first."""

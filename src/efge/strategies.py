@@ -104,7 +104,8 @@ class CorpusWalk:
     --------
     >>> CorpusWalk("walks.txt")
     CorpusWalk(walks='walks.txt')
-    >>> list(Walks([("a", "b")], CorpusWalk([["a", "b", "a"], ["b"]])))
+    >>> import efge
+    >>> list(efge.Walks([("a", "b")], CorpusWalk([["a", "b", "a"], ["b"]])))
     [['a', 'b', 'a'], ['b']]
     """
 

@@ -221,7 +221,7 @@ def _point_out_wildness(family: Family, settings: Settings, trained: Trained) ->
         )
 
 
-def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path | None) -> tuple[Floats, Floats]:
+def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path | None = None) -> tuple[Floats, Floats]:
     """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
     make = np.zeros if mapped_in is None else _mapped_floats(mapped_in)
     centers, contexts = (aligned(walks.graph.n_nodes, settings.dim, make) for _ in range(2))
