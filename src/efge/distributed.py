@@ -22,7 +22,7 @@ import numpy as np
 
 from efge.checkpoints import Table
 from efge.errors import ClusterError
-from efge.partitions import CENTERS, CONTEXTS, DivergedError, Job, Nodes, Waves, gathered
+from efge.partitions import CENTERS, CONTEXTS, DivergedError, Job, Nodes, Waves, counted, gathered
 from efge.schedule import (
     Brief,
     Bucket,
@@ -31,7 +31,6 @@ from efge.schedule import (
     Integers,
     Piece,
     Walker,
-    census,
     coded_walks,
     first_tables,
     route,
@@ -55,15 +54,6 @@ _COUNTING_TASKS = 16
 _PATIENCE = 10
 # Of a machine's object store, so much may be taken by the graph and the objects of one task.
 _USABLE = 0.8
-
-
-def _count(walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
-    visits, pairs = np.zeros(walker.n_nodes, np.int64), []
-    for pieces in waves:
-        seen, count = census(walker, pieces, window)
-        visits += seen
-        pairs.append(count)
-    return visits, pairs
 
 
 def _begin(nodes: Integers, brief: Brief) -> tuple[Floats, Floats]:
@@ -143,7 +133,7 @@ class ClusterEngine:
     def census(self, walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
         """Visits of each node by all walks, and the pairs of each wave."""
         self._walker = self._put_graph(walker)
-        count = self._remote(_count)
+        count = self._remote(counted)
         size = -(-len(waves) // _COUNTING_TASKS)
         refs = [count(self._walker, waves[first : first + size], window) for first in range(0, len(waves), size)]
         visits, pairs = np.zeros(walker.n_nodes, np.int64), []

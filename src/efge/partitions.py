@@ -112,6 +112,16 @@ class Engine(AbstractContextManager["Engine"], Protocol):
         """Centers and contexts in the order of the graph's nodes."""
 
 
+def counted(walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
+    """Visits of each node by the walks of some waves, and the pairs of each wave."""
+    visits, pairs = np.zeros(walker.n_nodes, np.int64), []
+    for pieces in waves:
+        seen, count = census(walker, pieces, window)
+        visits += seen
+        pairs.append(count)
+    return visits, pairs
+
+
 def train_in_parts(
     walks: Walks,
     family: Family,
@@ -259,12 +269,7 @@ class LocalEngine:
 
     def census(self, walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
         """Visits of each node by all walks, and the pairs of each wave."""
-        visits, pairs = np.zeros(walker.n_nodes, np.int64), []
-        for pieces in waves:
-            seen, count = census(walker, pieces, window)
-            visits += seen
-            pairs.append(count)
-        return visits, pairs
+        return counted(walker, waves, window)
 
     def begin(self, job: Job) -> None:
         """Make the parts as they begin."""
