@@ -391,8 +391,9 @@ class Opened:
         return np.asarray(image.open(io.BytesIO(self.page.locator(selector).screenshot())).convert("RGB"), int)
 
     def gets_color(self, row, color):
-        """Whether it soon has it: maps are drawn a little after what they follow."""
-        return any(self.has_color(row, color) or self.page.wait_for_timeout(200) for _ in range(20))
+        """Whether it comes to have it: maps are drawn after what they follow, late where a busy processor draws them."""
+        self.until("explorer.state.drawing === 0")
+        return any(self.has_color(row, color) or self.page.wait_for_timeout(200) for _ in range(150))
 
     def has_color(self, row, color, pixels=None):
         """Whether a node's point has about this color."""
