@@ -47,10 +47,8 @@ docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
-	$(VENV)/bin/python benchmarks/reading.py
-	$(VENV)/bin/python benchmarks/walks.py --peers $(BENCH_VENV)/bin/python
-	$(VENV)/bin/python benchmarks/training.py
-	$(VENV)/bin/python benchmarks/baselines.py --peers $(BASELINES_VENV)/bin/python
+	$(VENV)/bin/python benchmarks/bench.py
+	$(VENV)/bin/python benchmarks/roofline.py
 
 scores: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora

@@ -1,27 +1,16 @@
-"""A worker that walks with efge or one of its peers, request by request, timing nothing but the walking.
+"""How to walk with efge and each of its peers, so that nothing but the walking need be timed.
 
-    python walk_peers.py PEER THREADS GRAPH.npz
-
-The driver keeps one worker per peer and thread count, so that repeats of all tools can take turns while the
-others sleep. A worker reads one JSON request a line, ``{"p", "q", "walks_per_node", "walk_length", "seed",
-"documented"}`` and answers ``{"seconds", "steps"}`` or ``{"error"}``. A peer is called by its documented
-interface, or, to be kind to it, by the compiled loop inside, which needs digging but is its fastest way from a
-graph to integer arrays of walks: building, tables, compilation and the conversion to node names then stay outside
-the clock. efge is always called by its documented interface. The seed fixes the walks of efge and grape only; the
-other peers draw from the generators that numba keeps per thread.
+A peer is called by its documented interface, or, to be kind to it, by the compiled loop inside, which needs digging but
+is its fastest way from a graph to integer arrays of walks: building, tables, compilation and the conversion to node
+names then stay outside the clock. efge is always called by its documented interface. The seed fixes the walks of efge
+and grape only; the other peers draw from the generators that numba keeps per thread.
 """
 
 from __future__ import annotations
 
-import contextlib
-import json
-import os
-import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from importlib.metadata import version
-from time import perf_counter
-from typing import Any, Protocol, TextIO
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,12 +57,6 @@ class Request:
     seed: int
     documented: bool
 
-    @classmethod
-    def from_json(cls, line: str) -> Request:
-        fields = json.loads(line)
-        # A p of 1 in place of 1.0 would be compiled anew, within the clock.
-        return cls(**fields | {"p": float(fields["p"]), "q": float(fields["q"])})
-
     @property
     def first_order(self) -> bool:
         return self.p == self.q == 1
@@ -82,16 +65,12 @@ class Request:
 class Peer(Protocol):
     """A library that walks."""
 
-    package: str  # the distribution that holds the code
-
     def plan(self, request: Request) -> Callable[[], Any]:
         """Do all that is not walking; calling the result walks, and gives the walks, or their steps."""
 
 
 class Efge:
     """efge's rounds of walks, each dropped when the next one comes; starts are shuffled within the clock."""
-
-    package = "efge"
 
     def __init__(self, graph: Graph, threads: int) -> None:
         import efge
@@ -115,8 +94,6 @@ class Efge:
 
 class Grape:
     """grape's ``complete_walks``, whose rows are walks of ``walk_length`` nodes."""
-
-    package = "ensmallen"
 
     def __init__(self, graph: Graph, threads: int) -> None:
         import ensmallen
@@ -144,8 +121,6 @@ class Grape:
 
 class Csrgraph:
     """The compiled loops behind csrgraph's ``random_walks``, which normalizes the graph at every call."""
-
-    package = "csrgraph"
 
     def __init__(self, graph: Graph, threads: int) -> None:
         from csrgraph import csrgraph
@@ -175,8 +150,6 @@ class Fastnode2vec:
 
     The package numbers the nodes in the order of its edges, and walks in as many threads as it trains.
     """
-
-    package = "fastnode2vec"
 
     def __init__(self, graph: Graph, threads: int) -> None:
         import fastnode2vec
@@ -212,8 +185,6 @@ def compiled_fastnode2vec_loop() -> Callable[..., Walks]:
 
 class Pecanpy:
     """The compiled loop of pecanpy's ``simulate_walks``, in the fastest mode that fits in memory."""
-
-    package = "pecanpy"
 
     def __init__(self, graph: Graph, threads: int) -> None:
         self.graph = graph
@@ -269,57 +240,9 @@ PEERS: dict[str, Callable[[Graph, int], Peer]] = {
 }
 
 
-def limit_threads(threads: int) -> None:
-    """Must come before the import of the peers, which read these once."""
-    for name in ("RAYON", "NUMBA", "OMP", "OPENBLAS", "MKL"):
-        os.environ[f"{name}_NUM_THREADS"] = str(threads)
-
-
-def private_stdout() -> TextIO:
-    """A way to the driver that is ours alone: what libraries print goes to standard error from here on."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
-    return answers
-
-
 def load(path: str) -> Graph:
     with np.load(path) as arrays:
         return Graph(arrays["indptr"], arrays["indices"])
-
-
-class Worker:
-    """Answers requests with one peer."""
-
-    def __init__(self, peer: Peer) -> None:
-        self.peer = peer
-        self.warm: set[tuple[float, float, bool]] = set()
-
-    def answer(self, line: str) -> dict[str, Any]:
-        try:
-            return self._walk(Request.from_json(line))
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a panic of grape's Rust is no Exception
-            message = " ".join(str(error).split())
-            return {"error": f"{type(error).__name__}: {message}"}
-
-    def _walk(self, request: Request) -> dict[str, Any]:
-        self._warm_up(request)
-        walk = self.peer.plan(request)
-        start = perf_counter()
-        walks = walk()
-        seconds = perf_counter() - start
-        return {"seconds": seconds, "steps": steps_of(walks)}
-
-    def _warm_up(self, request: Request) -> None:
-        """Walks one step from everywhere, so that no peer compiles within the clock."""
-        kind = request.p, request.q, request.documented
-        if request.documented and self.peer.package == "pecanpy":
-            # Its documented function compiles anew in every call.
-            return
-        if kind not in self.warm:
-            self.peer.plan(replace(request, walks_per_node=1, walk_length=2))()
-            self.warm.add(kind)
 
 
 def steps_of(walks: Any) -> int:
@@ -327,22 +250,3 @@ def steps_of(walks: Any) -> int:
     if isinstance(walks, np.ndarray):
         return int(walks.shape[0] * (walks.shape[1] - 1))
     return walks if isinstance(walks, int) else sum(len(walk) - 1 for walk in walks)
-
-
-def main() -> None:
-    if len(sys.argv) != 4 or sys.argv[1] not in PEERS:
-        raise SystemExit(f"usage: walk_peers.py {{{','.join(PEERS)}}} THREADS GRAPH.npz")
-    name, threads, path = sys.argv[1], int(sys.argv[2]), sys.argv[3]
-    answers = private_stdout()
-    limit_threads(threads)
-    peer = PEERS[name](load(path), threads)
-    print(json.dumps({"ready": True, "version": version(peer.package)}), file=answers, flush=True)
-    worker = Worker(peer)
-    for line in sys.stdin:
-        print(json.dumps(worker.answer(line)), file=answers, flush=True)
-
-
-if __name__ == "__main__":
-    # The driver may hang up while we answer.
-    with contextlib.suppress(BrokenPipeError):
-        main()

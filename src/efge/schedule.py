@@ -245,7 +245,7 @@ def brief_of(parts: Parts, visits: Counts, pairs: int, seed: int, family: Family
         shift=parts.shift,
         shares=settings.negatives * masses / max(masses.sum(), 1e-300) / together,
         weight=together,
-        pool=pool_size(settings, around),
+        pool=pool_size(settings, around, len(visits)),
         group=max(1, round(_LARGER * around * len(parts))),
         block=max(1, round(CENTERS_A_BLOCK * around * (1 + settings.negatives / together))),
         blocks=np.maximum(a_round / CENTERS_A_BLOCK, 1).astype(np.int64),

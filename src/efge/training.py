@@ -37,8 +37,11 @@ AVERAGE_VISITS, MOST_VISITS = 0.1, 4.0
 _MOST_SEEN = 36.0
 # Blocks in a round at most, and the room for their copies, which should stay in the cache.
 MOST_BLOCKS, MOST_BYTES = 64, 1 << 25
-# Contexts that share their negatives at most; how often a negative of a pool is drawn; the smallest and largest pool.
-_MOST_TOGETHER, _USES, _POOLS = 4, 3.4, (16, 512)
+# Contexts that share their negatives at most; the smallest and largest pool of negatives.
+_MOST_TOGETHER, _POOLS = 4, (16, 512)
+# How often a negative of a pool is used, in a graph of few nodes and of many: more often is faster, as fewer rows are
+# fetched, but in a graph of some thousand nodes it was seen to cost some thousandths of a score.
+_USES, _NODES_FOR_A_USE = (3.4, 10.0), 1000
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
 # Rows that are copied at once.
@@ -277,7 +280,7 @@ def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
 
 def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
     together = negatives_together(settings)
-    pool = pool_size(settings, corpus.pairs / max(corpus.centers, 1))
+    pool = pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits))
     rate = float(settings.learning_rate)
     fall = (rate - float(settings.min_learning_rate)) / max(corpus.centers, 1)
     low, high = map(float, family.bounds)
@@ -293,10 +296,11 @@ def negatives_together(settings: Settings) -> int:
     return min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
 
 
-def pool_size(settings: Settings, contexts: float) -> int:
-    """How many negatives a pool holds that serves some centers with as many contexts each."""
+def pool_size(settings: Settings, contexts: float, nodes: int) -> int:
+    """How many negatives a pool holds that serves some centers with as many contexts each, in a graph of some nodes."""
     drawn = kernel.CENTERS_A_POOL * math.ceil(settings.negatives * contexts / negatives_together(settings))
-    return min(max(math.ceil(drawn / _USES), _POOLS[0]), _POOLS[1])
+    uses = min(max(nodes / _NODES_FOR_A_USE, _USES[0]), _USES[1])
+    return min(max(math.ceil(drawn / uses), _POOLS[0]), _POOLS[1])
 
 
 def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> steps.Room:

@@ -1,0 +1,308 @@
+"""Speed and memory beside every peer, each case in runs that take turns; which targets are met, and which are not.
+
+    python benchmarks/bench.py [--only training walks ...] [--repeats 5] [--out benchmarks/results]
+
+Peers live in environments of their own (see the Makefile). A run is a process of its own; runs of all tools of a case
+take turns, and a ratio is the median of the ratios of runs that were neighbors in time, as a machine's speed drifts.
+After each case, ``bench.json`` (all that was measured) and ``bench.md`` (tables) are written; cases that are not run
+again keep what they had.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict
+from datetime import datetime, timezone
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import efge
+from arena import HERE, PYTHON, Case, Inputs, Target, command, contestant
+
+PACKAGES = {"peers": ["ensmallen", "csrgraph", "fastnode2vec", "pecanpy", "gensim"]}
+PACKAGES |= {"baselines": ["karateclub", "nodevectors"]}
+OWN = ["efge", "numpy", "scipy", "numba", "llvmlite", "scikit-learn", "gensim"]
+
+
+# Cases.
+
+
+def training(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    cases = []
+    for nodes, per_node in ((10_000, 20), (200_000, 1)):
+        case = Case(f"training, {nodes:,} nodes", "million pairs a second")
+        files = {"graph": str(inputs.graph(nodes)), "walks": str(inputs.walks(nodes, per_node))}
+        tools = ["gensim", "grape", *(f"efge {family}" for family in ("bernoulli", "normal", "poisson"))]
+        contestants = {
+            f"{tool}, {threads} thread{'s' * (threads > 1)}": contestant("train", tool, files | {"threads": threads})
+            for threads in (1, 2)
+            for tool in tools
+        }
+        case.take_turns(contestants, options.repeats)
+        for tool in tools[2:]:
+            one, two = f"{tool}, 1 thread", f"{tool}, 2 threads"
+            case.want_ratio(f"{tool} beside gensim, {nodes:,} nodes, one thread", one, "gensim, 1 thread", 10)
+            case.want_ratio(f"{tool} beside grape, {nodes:,} nodes, one thread", one, "grape, 1 thread", 3)
+            case.want_ratio(f"{tool}, two threads beside one, {nodes:,} nodes", two, one, 1.8)
+            digests = {run["digest"] for name in (one, two) for run in case.sound(name)}
+            same = Target(
+                f"{tool}, same bytes in all runs, {nodes:,} nodes", "1", str(len(digests)), "", len(digests) == 1
+            )
+            case.targets.append(same)
+        cases.append(case)
+    return cases
+
+
+def walks(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    """Beside peers as documented; on the smaller graph, once, beside what others do inside, their tables apart."""
+    cases = []
+    kinds = {"uniform": (1, 1, "grape"), "p=0.5 q=1": (0.5, 1, "grape"), "p=0.5 q=2": (0.5, 2, "fastnode2vec")}
+    for nodes, per_node in ((10_000, 20), (200_000, 2)):
+        for kind, (p, q, peer) in kinds.items():
+            case = Case(f"walks, {kind}, {nodes:,} nodes", "million steps a second")
+            details = {"graph": str(inputs.graph(nodes)), "p": p, "q": q, "length": 80, "threads": 1}
+            ours = details | {"per_node": 8 * per_node}
+            theirs = details | {"per_node": 1 if peer == "fastnode2vec" else per_node}
+            contestants = {
+                "efge, 1 thread": contestant("walk", "efge", ours),
+                "efge, 2 threads": contestant("walk", "efge", ours | {"threads": 2}),
+                f"{peer}, 1 thread": contestant("walk", peer, theirs),
+            }
+            case.take_turns(contestants, options.repeats)
+            if nodes == 10_000:
+                inside = [*(["csrgraph"] if kind == "uniform" else []), "fastnode2vec inside", "pecanpy inside"]
+                others = details | {"per_node": per_node}
+                case.take_turns({f"{tool}, 1 thread": contestant("walk", tool, others) for tool in inside}, 1)
+            what = f"walks, {kind}, {nodes:,} nodes"
+            case.want_ratio(f"{what}, beside {peer}, one thread", "efge, 1 thread", f"{peer}, 1 thread", 8)
+            case.want_ratio(f"{what}, two threads beside one", "efge, 2 threads", "efge, 1 thread", 1.8)
+            cases.append(case)
+    return cases
+
+
+def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    """By the settings of the paper. pecanpy trains about half the pairs: its windows have random widths."""
+    case = Case("file to file, 200,000 nodes", "seconds")
+    source, out = inputs.edge_list(200_000), inputs.folder / "vectors.npz"
+    peer = [PYTHON["peers"].with_name("pecanpy"), "--input", source, "--output", inputs.folder / "theirs.npz"]
+    peer += ["--mode", "FirstOrderUnweighted", "--dimensions", 128, "--walk-length", 9, "--num-walks", 80]
+    peer += ["--window-size", 10, "--workers", 2]
+    ours = [sys.executable, "-m", "efge", "embed", source, "-o", out, "--model", "bernoulli", "--seed", 1]
+    case.take_turns({"efge embed": command(*ours), "pecanpy": command(*peer)}, 1)
+    case.want_ratio("efge embed beside pecanpy, 200,000 nodes, 1 million edges", "efge embed", "pecanpy", 10)
+    return [case]
+
+
+def startup(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    case = Case("start-up", "seconds")
+    script = Path(sys.executable).with_name("efge")
+    embed = command(script, "embed", inputs.karate, "-o", inputs.folder / "karate.npz", "--seed", 1)
+    embed()
+    case.take_turns({"efge embed, karate club": embed, "efge --help": command(script, "--help")}, 2 * options.repeats)
+    for name, most in (("efge embed, karate club", 2.0), ("efge --help", 0.4)):
+        case.want_most(name, [run["seconds"] for run in case.sound(name)], most, " s")
+    return [case]
+
+
+def growth(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    case = Case("growth", "million pairs a second")
+    sizes = {"10,000 nodes": (10_000, 5, 80), "1,000,000 nodes": (1_000_000, 10, 10)}
+    for name, (nodes, edges_a_node, per_node) in sizes.items():
+        path = inputs.graph(nodes, edges_a_node, held=nodes // 50)
+        details = {"graph": str(path), "held": str(path.with_suffix(".npy")), "per_node": per_node, "threads": 2}
+        case.take_turns({name: contestant("grow", "efge", details)}, 1 if nodes > 10_000 else options.repeats)
+    small, large = ([case.cost(run) for run in case.sound(name)] for name in sizes)
+    times = [cost / statistics.median(small) for cost in large]
+    case.want_most("cost of a pair at 1,000,000 nodes beside 10,000", times, 1.5, " times")
+    run = case.sound("1,000,000 nodes")[-1]
+    share = run["added"] / (1_000_000 * 128 * 8 + run["graph"])
+    target = Target(
+        "memory of a million nodes beside tables and graph",
+        "within 20 %",
+        f"{share:.2f} times",
+        "",
+        abs(share - 1) <= 0.2,
+    )
+    case.targets.append(target)
+    return [case]
+
+
+def baselines(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    """All walks have 10 nodes, 80 for each node; windows are 10, vectors have 128 entries; all tools have two cores.
+
+    gensim is given efge's walks, and its time is that of counting words and training alone; the others make their own.
+    karateclub trains DeepWalk and Node2Vec by CBOW, which is much cheaper than skip-gram; HOPE of karateclub and grape
+    takes common neighbors where efge takes Katz's index.
+    """
+    peers = {
+        "DeepWalk": ("gensim",),
+        "Node2Vec": ("gensim", "nodevectors"),
+        "LINE": ("grape",),
+        "HOPE": ("karateclub", "grape"),
+        "NetMF": ("karateclub",),
+        "BigClam": ("karateclub",),
+    }
+    for name, nodes in (("small", 300), ("large", 5000)):
+        np.save(inputs.folder / f"{name}.npy", np.unique(np.sort(inputs.edges(nodes), axis=1), axis=0))
+    cases = []
+    for method, others in peers.items():
+        case = Case(f"{method}, 5,000 nodes", "seconds")
+        details = {
+            "method": method,
+            "edges": str(inputs.folder / "large.npy"),
+            "small": str(inputs.folder / "small.npy"),
+        }
+        case.take_turns({tool: contestant("fit", tool, details) for tool in ("efge", *others)}, min(2, options.repeats))
+        for peer in others:
+            case.want_ratio(f"{method} beside {peer}", "efge", peer, 1)
+        cases.append(case)
+    return cases
+
+
+def evaluation(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    """The plain loop does two of the 50 splits of each ratio: all of them would take it hours."""
+    case = Case("classification of DBLP, 18 ratios", "splits a second")
+    dataset = efge.load_dataset("dblp")
+    model = efge.EFGE("normal", seed=0).fit(dataset.graph)
+    classes = dataset.labels or {}
+    names = [name for name in dataset.graph.names if name in classes]
+    vectors, labels = inputs.folder / "dblp.npy", inputs.folder / "dblp-labels.npy"
+    np.save(vectors, model.embedding_[names])
+    np.save(labels, np.array([str(classes[name]) for name in names]))
+    details = {"vectors": str(vectors), "labels": str(labels)}
+    contestants = {"efge": contestant("classify", "efge", details | {"repeats": 50})}
+    contestants["scikit-learn"] = contestant("classify", "scikit-learn", details | {"repeats": 2})
+    case.take_turns(contestants, 1)
+    case.want_ratio("classification beside a plain scikit-learn loop", "efge", "scikit-learn", 3)
+    return [case]
+
+
+def quality(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
+    cases = []
+    for network, measure in (("cora", "Micro-F1"), ("grqc", "AUC")):
+        for family in ("bernoulli", "normal"):
+            case = Case(f"quality, {network}, {family}", "score")
+            for seed in range(options.repeats):
+                details = {"network": network, "family": family, "seed": seed}
+                case.take_turns(
+                    {trainer: contestant("score", trainer, details) for trainer in ("fast", "reference")}, 1
+                )
+            means = [statistics.mean(run["score"] for run in case.sound(name)) for name in ("fast", "reference")]
+            what = f"{measure} on {network}, {family}, {options.repeats} seeds: {means[0]:.4f} and {means[1]:.4f}"
+            case.want_most(f"below the reference trainer: {what}", [means[1] - means[0]], 0.005, "")
+            cases.append(case)
+    return cases
+
+
+CASES: dict[str, Callable[[Inputs, argparse.Namespace], list[Case]]] = {
+    "startup": startup,
+    "training": training,
+    "walks": walks,
+    "growth": growth,
+    "baselines": baselines,
+    "evaluation": evaluation,
+    "quality": quality,
+    "files": files,
+}
+
+
+# Reports.
+
+
+def machine() -> dict[str, Any]:
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    system = {"cpu": model, "cores": os.cpu_count(), "memory": memory, "system": platform.platform()}
+    versions = {"python": platform.python_version()} | {name: version(name) for name in OWN}
+    for home, names in PACKAGES.items():
+        code = f"from importlib.metadata import version as v; print(*[v(name) for name in {names!r}])"
+        done = subprocess.run([PYTHON[home], "-c", code], capture_output=True, text=True)
+        found = done.stdout.split() or ["not installed"] * len(names)
+        versions |= dict(zip(names, found, strict=True))
+    return system | {"versions": versions}
+
+
+def write_report(folder: Path, cases: dict[str, Case]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    about = machine()
+    whole = {"machine": about, "cases": [asdict(case) for case in cases.values()]}
+    (folder / "bench.json").write_text(json.dumps(whole, indent=1) + "\n")
+    lines = [f"{about['cpu']}, {about['cores']} cores, {about['memory'] / 2**30:.0f} GiB, {about['system']}.", ""]
+    lines += [", ".join(f"{name} {number}" for name, number in about["versions"].items()) + ".", ""]
+    lines += ["| target | wanted | measured | range | |", "| --- | --- | --- | --- | --- |"]
+    for case in cases.values():
+        for target in case.targets:
+            cells = [target.what, target.wanted, target.measured, target.spread, "met" if target.met else "**missed**"]
+            lines.append(f"| {' | '.join(cells)} |")
+    lines += ["", "| case | tool | median | range | unit | CPU s | wall s | peak, MB | runs |"]
+    lines += ["| --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: |"]
+    lines += [line for case in cases.values() for name in case.runs for line in raw_line(case, name)]
+    (folder / "bench.md").write_text("\n".join(lines) + "\n")
+
+
+def raw_line(case: Case, name: str) -> list[str]:
+    sound = case.sound(name)
+    if not sound:
+        return [f"| {case.name} | {name} | {case.runs[name][0]['error']} | | | | | | |"]
+    scale = 1e-6 if case.unit.startswith("million") else 1.0
+    if case.unit == "score":
+        values = [run["score"] for run in sound]
+    elif case.unit == "seconds":
+        values = [run["seconds"] for run in sound]
+    else:
+        values = [scale * run["work"] / run["seconds"] for run in sound]
+    middle = {key: statistics.median(run[key] for run in sound) for key in ("cpu", "seconds", "memory")}
+    cells = [case.name, name, f"{statistics.median(values):.4g}", f"{min(values):.4g} to {max(values):.4g}", case.unit]
+    cells += [f"{middle['cpu']:.1f}", f"{middle['seconds']:.1f}", f"{middle['memory'] / 1e6:,.0f}", str(len(sound))]
+    return [f"| {' | '.join(cells)} |"]
+
+
+def known(folder: Path) -> dict[str, Case]:
+    """Cases of an earlier run."""
+    path = folder / "bench.json"
+    if not path.exists():
+        return {}
+    found = {}
+    for case in json.loads(path.read_text())["cases"]:
+        found[case["name"]] = Case(**case | {"targets": [Target(**target) for target in case["targets"]]})
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=HERE / "results")
+    options = parser.parse_args()
+    cases = known(options.out)
+    with tempfile.TemporaryDirectory() as folder:
+        for name in options.only:
+            try:
+                found = CASES[name](Inputs(Path(folder)), options)
+            except efge.DatasetError as error:
+                print(f"{name} is left out: {error}", file=sys.stderr)
+                continue
+            now = datetime.now(timezone.utc).isoformat(timespec="minutes")
+            for case in found:
+                case.measured_at = now
+                cases[case.name] = case
+            write_report(options.out, cases)
+    print((options.out / "bench.md").read_text())
+    missed = [target.what for case in cases.values() for target in case.targets if not target.met]
+    print(f"{len(missed)} targets missed{': ' if missed else ''}{'; '.join(missed)}")
+
+
+if __name__ == "__main__":
+    main()
