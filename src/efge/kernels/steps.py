@@ -165,9 +165,10 @@ def merge(thread, threads, table, names, copies, counts, which, shares, blocks, 
     for block in range(blocks):
         first = U(counts[block, U(2)]) if which else _ONE
         for row in range(block * rows + first, block * rows + U(counts[block, which])):
-            node = U(names[row])
-            for j in range(_NONE, width, U(CHUNK)):
-                prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
+            node, ahead = U(names[row]), U(names[row + _AHEAD])
+            if (ahead * GOLDEN >> U(32)) * threads >> U(32) == thread:
+                for j in range(_NONE, width, U(CHUNK)):
+                    prefetch(table, np.int64(ahead * width + j))
             if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
                 continue
             share = shares[node] if which and shares.shape[0] else np.float32(1.0)
