@@ -32,13 +32,13 @@ Run = dict[str, Any]
 
 @dataclass
 class Target:
-    """What was to be reached, what was, over how wide a range, and whether that will do."""
+    """What was to be reached, what was, over how wide a range, and whether that will do; None where there is no peer."""
 
     what: str
     wanted: str
     measured: str
     spread: str
-    met: bool
+    met: bool | None
 
 
 @dataclass
@@ -75,7 +75,7 @@ class Case:
         found = self.ratios(ours, theirs)
         if not found:
             trouble = next((run["error"] for run in self.runs.get(theirs, []) if "error" in run), "not run")
-            self.targets.append(Target(what, f"at least {least:g} times", f"no comparison: {trouble}", "", met=True))
+            self.targets.append(Target(what, f"at least {least:g} times", trouble, "", met=None))
             return
         ratio = statistics.median(found)
         spread = f"{min(found):.2f} to {max(found):.2f}"

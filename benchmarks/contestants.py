@@ -12,7 +12,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -29,10 +28,10 @@ RATIOS = [percentage / 100 for percentage in (*range(1, 10), *range(10, 100, 10)
 Answer = dict[str, Any]
 
 
-def peak() -> int:
-    """Bytes of memory at the highest; ru_maxrss would count those of the process that started this one."""
+def resident(which: str) -> int:
+    """Bytes of memory now or at the highest; ru_maxrss would count those of the process that started this one."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM"))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(which))
 
 
 class Clock:
@@ -54,25 +53,22 @@ def load_graph(path: str) -> Any:
         return efge.Graph(arrays["indptr"], arrays["indices"])
 
 
-# Training: the same walks from the same file, or as many walks of its own where a tool reads none.
+# Training: as many walks from each node; gensim reads them from a file, the others make them on the way.
 
 
-def train_efge(clock: Clock, family: str, graph: str, walks: str, threads: int) -> Answer:
+def train_efge(clock: Clock, family: str, graph: str, walks: str, per_node: int, threads: int) -> Answer:
     import efge
 
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as small:
-        small.write("0 1\n" * 200)
-        small.flush()
-        efge.EFGE(family).fit(efge.Walks([(0, 1)], efge.CorpusWalk(small.name), seed=0, threads=threads))
-    corpus = efge.Walks(load_graph(graph), efge.CorpusWalk(walks), seed=0, threads=threads)
+    efge.EFGE(family, threads=threads).fit([(0, 1), (1, 2)])
     times: list[tuple[float, float]] = []
-    model = efge.EFGE(family).fit(corpus, progress=lambda _: times.append((perf_counter(), process_time())))
+    model = efge.EFGE(family, walks_per_node=per_node, walk_length=WALK_LENGTH, seed=0, threads=threads)
+    model.fit(load_graph(graph), progress=lambda _: times.append((perf_counter(), process_time())))
     clock.seconds, clock.cpu = (last - first for first, last in zip(times[0], times[-1], strict=True))
     digest = hashlib.sha256(np.ascontiguousarray(model.embedding_.vectors).tobytes()).hexdigest()
     return {"work": model.history_["pairs"][-1], "digest": digest}
 
 
-def train_gensim(clock: Clock, graph: str, walks: str, threads: int) -> Answer:
+def train_gensim(clock: Clock, graph: str, walks: str, per_node: int, threads: int) -> Answer:
     from gensim.models import Word2Vec
 
     model = Word2Vec(
@@ -87,15 +83,12 @@ def train_gensim(clock: Clock, graph: str, walks: str, threads: int) -> Answer:
     return {"work": model.corpus_count * PAIRS_A_WALK}
 
 
-def train_grape(clock: Clock, graph: str, walks: str, threads: int) -> Answer:
-    """Walks are made on the way: no other entrance is offered."""
+def train_grape(clock: Clock, graph: str, walks: str, per_node: int, threads: int) -> Answer:
     from ensmallen import models
 
     from walk_peers import ALL_NEIGHBORS, Grape, load
 
     nodes = load(graph)
-    with Path(walks).open() as lines:
-        per_node = round(sum(1 for _ in lines) / len(nodes.degrees))
     built = Grape(nodes, threads).graph
     model = models.SkipGram(
         embedding_size=DIM, epochs=1, window_size=WINDOW, walk_length=WALK_LENGTH, iterations=per_node,
@@ -131,9 +124,12 @@ def walk(clock: Clock, tool: str, graph: str, threads: int, p: float, q: float, 
 def efge_method(method: str, edges: Any) -> Callable[[], object]:
     import efge
 
-    options = {"BigClam": {"communities": COMMUNITIES}, "LINE": {"samples": DRAWS_AN_EDGE * len(edges)}}.get(method, {})
+    options = {
+        "BigClam": {"communities": COMMUNITIES},
+        "LINE": {"samples": DRAWS_AN_EDGE * len(edges), "negatives": 1},
+    }
     graph = efge.as_graph(edges)
-    return lambda: getattr(efge, method)(seed=0, **options).fit(graph)
+    return lambda: getattr(efge, method)(seed=0, **options.get(method, {})).fit(graph)
 
 
 def gensim_method(method: str, edges: Any) -> Callable[[], object]:
@@ -178,7 +174,7 @@ def nodevectors_method(method: str, edges: Any) -> Callable[[], object]:
 
 
 def grape_method(method: str, edges: Any) -> Callable[[], object]:
-    """LINE of both orders, with as many edges drawn; HOPE of common neighbors, which is what it offers."""
+    """LINE of both orders, with as many edges drawn and one negative for each; HOPE of common neighbors, which is what it offers."""
     from ensmallen import models
 
     from walk_peers import Grape, Graph
@@ -252,12 +248,12 @@ def _micro_f1(points: Any, classes: Any, ratio: float, repeat: int) -> float:
 def grow(clock: Clock, graph: str, held: str, threads: int, per_node: int) -> Answer:
     import efge
 
-    built = load_graph(graph)
     efge.EFGE().fit([(0, 1), (1, 2)])
-    before, times = peak(), []
+    before, times = resident("VmRSS"), []
+    built = load_graph(graph)
     model = efge.EFGE("bernoulli", walks_per_node=per_node, threads=threads, seed=0)
     model.fit(built, progress=lambda _: times.append((perf_counter(), process_time())))
-    after = peak()
+    after = resident("VmHWM")
     clock.seconds, clock.cpu = (last - first for first, last in zip(times[0], times[-1], strict=True))
     graph_bytes = sum(array.nbytes for array in (built.indptr, built.indices))
     answer = {"work": model.history_["pairs"][-1], "added": after - before, "graph": graph_bytes}
@@ -265,21 +261,30 @@ def grow(clock: Clock, graph: str, held: str, threads: int, per_node: int) -> An
 
 
 def _link_scores(vectors: Any, graph: Any, held: Any) -> Answer:
-    """AUC of edges held back against as many pairs at random, by cosines and by the product of degrees."""
-    from scipy.stats import rankdata
+    """AUC of edges held back against as many pairs at random.
+
+    By logistic regression on products of entries, learned from as many other edges and pairs; by cosines alone; and by
+    the product of degrees, which knows no vectors.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import roc_auc_score
 
     rng = np.random.default_rng(0)
-    others = rng.integers(0, len(vectors), held.shape)
-    pairs = np.concatenate([held, others[others[:, 0] != others[:, 1]]])
-    units = [vectors[pairs[:, end]] for end in (0, 1)]
-    units = [some / np.maximum(np.linalg.norm(some, axis=1, keepdims=True), 1e-12) for some in units]
+    entries = rng.integers(0, len(graph.indices), len(held))
+    sources = np.searchsorted(graph.indptr, entries, side="right") - 1
+    known = np.column_stack([sources, graph.indices[entries]])
+    train, test = (np.concatenate([some, rng.integers(0, len(vectors), some.shape)]) for some in (known, held))
+    truth = np.repeat([1, 0], len(held))
+    products = [vectors[some[:, 0]] * vectors[some[:, 1]] for some in (train, test)]
+    model = LogisticRegression(max_iter=1000).fit(products[0], truth)
+    lengths = np.maximum(np.linalg.norm(vectors[test], axis=2).prod(axis=1), 1e-12)
     degrees = np.diff(graph.indptr).astype(float)
-    scores = {"cosine": (units[0] * units[1]).sum(1), "degrees": degrees[pairs[:, 0]] * degrees[pairs[:, 1]]}
-    count, rest = len(held), len(pairs) - len(held)
-    return {
-        f"auc by {name}": float((rankdata(score)[:count].sum() - count * (count + 1) / 2) / (count * rest))
-        for name, score in scores.items()
+    scores = {
+        "logistic regression": model.decision_function(products[1]),
+        "cosine": products[1].sum(axis=1) / lengths,
+        "degrees": degrees[test].prod(axis=1),
     }
+    return {f"auc by {name}": float(roc_auc_score(truth, score)) for name, score in scores.items()}
 
 
 # Quality: the fast trainer beside the plain one, on networks of the paper.
@@ -320,7 +325,7 @@ def main() -> None:
     out, sys.stdout = sys.stdout, sys.stderr
     clock = Clock()
     answer = perform(task, tool, json.loads(details), clock)
-    print(json.dumps({"seconds": clock.seconds, "cpu": clock.cpu, "memory": peak()} | answer), file=out)
+    print(json.dumps({"seconds": clock.seconds, "cpu": clock.cpu, "memory": resident("VmHWM")} | answer), file=out)
 
 
 if __name__ == "__main__":

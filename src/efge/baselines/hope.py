@@ -25,6 +25,8 @@ Matrix = npt.NDArray[np.float64]
 
 # Singular values this small beside the largest are rounding errors, and so are their vectors.
 _NOTHING = 1e-7
+# Eigenvalues that are looked for at the negative end at first, where few count.
+_AT_THE_OTHER_END = 16
 
 
 class HOPE(NodeEmbedder):
@@ -154,19 +156,25 @@ def _undirected(step: csr_array, k: int, random: np.random.Generator) -> tuple[M
     Katz' index has the eigenvectors of the adjacency matrix, and x / (1 - x) for each eigenvalue x of beta A: no system
     needs to be solved. That grows with x on both sides of zero, but less on the negative one.
     """
-    n, some = len(step.indptr) - 1, k + k // 2
-    while n > max(DENSE, 2 * some):
-        values, vectors = leading_eigenpairs(step, some, "LM", random)
-        sizes = _sizes(values)
-        order = np.argsort(-sizes, kind="stable")[:k]
-        # No eigenvalue that was not found is farther from zero than those that were.
-        if sizes[order[-1]] >= _sizes(np.abs(values).min()):
-            return vectors[:, order], sizes[order]
-        some *= 2
-    values, vectors = np.linalg.eigh(step.toarray())
+    n = len(step.indptr) - 1
+    if n <= max(DENSE, 3 * k):
+        values, vectors = np.linalg.eigh(step.toarray())
+    else:
+        values, vectors = _both_ends(step, k, random)
     sizes = _sizes(values)
     order = np.argsort(-sizes, kind="stable")[:k]
     return vectors[:, order], sizes[order]
+
+
+def _both_ends(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
+    """The k largest eigenvalues, and as many of the smallest as may count for more than the least of them."""
+    values, vectors = leading_eigenpairs(step, k, "LA", random)
+    some = min(k, _AT_THE_OTHER_END)
+    while True:
+        others, their_vectors = leading_eigenpairs(step, some, "SA", random)
+        if some == k or _sizes(others[-1]) <= _sizes(values).min():
+            return np.concatenate([values, others]), np.hstack([vectors, their_vectors])
+        some = min(k, 4 * some)
 
 
 def _sizes(values: Matrix) -> Matrix:
