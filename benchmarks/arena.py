@@ -32,7 +32,7 @@ Run = dict[str, Any]
 
 @dataclass
 class Target:
-    """What was to be reached, what was, over how wide a range, and whether that will do; None where there is no peer."""
+    """What was to be reached, what was, over how wide a range, and whether that will do: None without a peer."""
 
     what: str
     wanted: str

@@ -174,7 +174,7 @@ def nodevectors_method(method: str, edges: Any) -> Callable[[], object]:
 
 
 def grape_method(method: str, edges: Any) -> Callable[[], object]:
-    """LINE of both orders, with as many edges drawn and one negative for each; HOPE of common neighbors, which is what it offers."""
+    """LINE of both orders, as many edges drawn, a negative for each; HOPE of common neighbors, which it has."""
     from ensmallen import models
 
     from walk_peers import Grape, Graph
