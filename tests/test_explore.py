@@ -391,7 +391,7 @@ class Opened:
         return np.asarray(image.open(io.BytesIO(self.page.locator(selector).screenshot())).convert("RGB"), int)
 
     def gets_color(self, row, color):
-        """Whether it comes to have it: maps are drawn after what they follow, late where a busy processor draws them."""
+        """Whether it comes to have it: maps are drawn after what they follow, late where the processor is busy."""
         self.until("explorer.state.drawing === 0")
         return any(self.has_color(row, color) or self.page.wait_for_timeout(200) for _ in range(150))
 
