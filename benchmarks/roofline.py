@@ -25,7 +25,7 @@ from numba import njit
 
 from efge.kernels.intrinsics import prefetch
 
-DIM, ROW = 128, 512
+DIM = 128
 # A block of 40 centers in walks of 10: 9 contexts and 15 negatives for each center, which share their rows.
 PAIRS, STEPS = 40 * 9, 40 * 24
 # A pool of 60 negatives, and some 35 nodes, each with two rows.
@@ -43,25 +43,18 @@ def best(job: Callable[[], object], repeats: int = 7) -> float:
 
 
 @njit(nogil=True)
-def copy_rows(table: Any, order: Any, copies: Any) -> None:
-    """Random rows to a buffer that stays in the cache; each is asked for eight rows before."""
+def visit_rows(table: Any, order: Any, copies: Any, adds: bool) -> None:
+    """Random rows, each asked for eight rows before: copied to a buffer in the cache, or added to."""
     for i in range(order.shape[0]):
         ahead = order[min(i + 8, order.shape[0] - 1)]
         for j in range(0, 128, 16):
             prefetch(table, np.int64(ahead * 128 + j))  # type: ignore[call-arg]
-        for j in range(128):
-            copies[i & 31, j] = table[order[i], j]
-
-
-@njit(nogil=True)
-def add_rows(table: Any, order: Any, copies: Any) -> None:
-    """Random rows read and written."""
-    for i in range(order.shape[0]):
-        ahead = order[min(i + 8, order.shape[0] - 1)]
-        for j in range(0, 128, 16):
-            prefetch(table, np.int64(ahead * 128 + j))  # type: ignore[call-arg]
-        for j in range(128):
-            table[order[i], j] += copies[i & 31, j]
+        if adds:
+            for j in range(128):
+                table[order[i], j] += copies[i & 31, j]
+        else:
+            for j in range(128):
+                copies[i & 31, j] = table[order[i], j]
 
 
 @njit(nogil=True, fastmath=True)
@@ -94,8 +87,8 @@ def measure() -> dict[str, float]:
         table += 1
         order = rng.integers(0, nodes, 200_000)
         args = table, order, copies
-        found[f"random rows read, {nodes:,}"] = len(order) / best(partial(copy_rows, *args))
-        found[f"random rows added to, {nodes:,}"] = len(order) / best(partial(add_rows, *args))
+        found[f"random rows read, {nodes:,}"] = len(order) / best(partial(visit_rows, *args, adds=False))
+        found[f"random rows added to, {nodes:,}"] = len(order) / best(partial(visit_rows, *args, adds=True))
         cells, places = np.ones(10 * nodes, np.int32), rng.integers(0, 10 * nodes, 1_000_000)
         found[f"random cells read, {nodes:,}"] = len(places) / best(partial(read_cells, cells, places))
     return found

@@ -94,6 +94,15 @@ def test_hope_takes_negative_eigenvalues_where_they_are_larger():
     np.testing.assert_allclose(model.singular_values_, [1, 1 / 3, 0], atol=1e-12)
 
 
+def test_hope_takes_negative_eigenvalues_of_a_large_graph_too():
+    """Pairs of nodes have one eigenvalue of either sign; those of 20 strong pairs count for more than all weak ones."""
+    weights = np.concatenate([10 + np.arange(20) / 10, 0.1 + 3 * np.arange(330) / 330])
+    graph = efge.as_graph([(f"a{i}", f"b{i}", weight) for i, weight in enumerate(weights)])
+    x = 0.5 * weights / weights.max()
+    known = np.sort(np.concatenate([x / (1 - x), x / (1 + x)]))[::-1]
+    np.testing.assert_allclose(HOPE(dim=40, seed=0).fit(graph).singular_values_, known[:40], rtol=1e-6)
+
+
 @pytest.mark.parametrize("size", [40, 1200])
 @pytest.mark.parametrize(("directed", "weighted"), [(False, False), (False, True), (True, True)])
 def test_netmf_factors_its_definition(size, directed, weighted):

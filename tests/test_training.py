@@ -442,3 +442,17 @@ def test_places_of_a_tree_that_a_round_sees_often_are_averaged():
     assert model.shares[passes.argmax()] == pytest.approx(1 / blocks, rel=0.01)
     assert model.shares.max() == 1.0
     assert (np.diff(model.shares[np.argsort(passes)]) <= 1e-6).all()
+
+
+def test_pools_serve_longer_in_larger_graphs():
+    chosen = settings(negatives=5)
+    sizes = [training.pool_size(chosen, 9.0, nodes) for nodes in (34, 2708, 5000, 10_000, 1_000_000)]
+    assert sizes == [177, 177, 120, 60, 60]
+
+
+def test_the_plan_knows_how_large_the_graph_is():
+    graph = nx.random_regular_graph(4, 6000, seed=1)
+    walks = efge.Walks(graph, walks_per_node=1, walk_length=10, seed=1)
+    corpus, family = Corpus(walks, 10, 1), as_family("normal")
+    model = kernel.Model(*(np.zeros((1, CHUNK), np.float32),) * 2, cubics(family, "slope"), *(np.zeros(1),) * 5)
+    assert training._plan(corpus, family, settings(window=10, negatives=5), model).pool == 100
