@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import operator
 from functools import reduce
-from itertools import pairwise
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -176,7 +176,9 @@ def pick(keep, other, bits: int) -> int:
 
 def around(walk, center, plan):
     """Positions of a center's contexts."""
-    first = center if plan.forward else max(0, center - plan.window)
+    if plan.stars:
+        return [] if center else list(range(1, len(walk)))
+    first = max(0, center - plan.window)
     return [p for p in range(first, min(len(walk), center + plan.window + 1)) if p != center]
 
 
@@ -191,6 +193,9 @@ def train_block(walks, centers, contexts, family, noise, plan, stream, first_cen
     pool, at, served, position = [], 0, 40, first_center
     for walk in walks:
         for p, center in enumerate(walk):
+            if p and plan.stars:
+                position += 1
+                continue
             if served == 40 and not tree:
                 pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
@@ -323,58 +328,59 @@ def component_labels(indptr, indices):
     return [known[label] for label in labels]
 
 
-def route(walks, part, parts, window, most, shares, order_key, negatives_key):
-    """Records (center's row, pairs of its group, contexts here, negatives here) of one part of centers, by bucket.
+def route(walks, own_cells, cells, window, most, shares, order_key, negatives_key):
+    """Records (center's row, pairs of its group, contexts here, negatives here), by cells of centers and contexts.
 
-    Walks are over (part, row). A group has about `most` pairs, and each pair `shares` of negatives in each part.
+    Walks are over (cell, row). A group has about `most` pairs, and each pair `shares` of negatives in each cell.
     """
     around_center = {}
     for walk in walks:
-        for p, (own, row) in enumerate(walk):
-            if own == part:
+        for p, center in enumerate(walk):
+            if center[0] in own_cells:
                 met = [walk[q] for q in range(max(0, p - window), min(len(walk), p + window + 1)) if q != p]
-                around_center.setdefault(row, []).extend(met)
+                around_center.setdefault(center, []).extend(met)
     groups = []
-    for row, met in sorted(around_center.items()):
+    for center, met in sorted(around_center.items()):
         count = max(1, (len(met) + most // 2) // most) if met else 0
-        groups += [(row, met[len(met) * k // count : len(met) * (k + 1) // count]) for k in range(count)]
-    buckets = [[] for _ in range(parts)]
+        groups += [(center, met[len(met) * k // count : len(met) * (k + 1) // count]) for k in range(count)]
+    records = {(own, other): [] for own in own_cells for other in range(cells)}
     for number in shuffle(order_key, len(groups)):
-        row, met = groups[number]
+        (own, row), met = groups[number]
         stream = Stream(negatives_key, number)
-        for other in range(parts):
-            contexts = [r for p, r in met if p == other]
+        for other in range(cells):
+            contexts = [r for c, r in met if c == other]
             negatives = int(len(met) * shares[other] + unit(stream.bits()))
             if contexts or negatives:
-                buckets[other].append((row, len(met), contexts, negatives))
-    return buckets
+                records[own, other].append((row, len(met), contexts, negatives))
+    return records
 
 
-def train_bucket(records, blocks, abreast, centers, contexts, family, noise, plan, key):
-    """Tables of two parts after a bucket, in rounds of blocks of records, each with a pool of negatives of its own."""
-    for begin in range(0, len(blocks) - 1, abreast):
-        moves = []
-        for number in range(begin, min(begin + abreast, len(blocks) - 1)):
-            own = range(blocks[number], blocks[number + 1])
-            stream, at = Stream(key, number), 0
-            pool = [pick(*noise, stream.bits()) for _ in range(plan.pool)]
-            c = {records[r][0]: centers[records[r][0]].copy() for r in own}
-            b = {row: contexts[row].copy() for row in [*pool, *(row for r in own for row in records[r][2])]}
-            for r in own:
-                center, pairs, met, negatives = records[r]
-                seen = {}
-                for row in met:
-                    seen.setdefault(row, [0.0, 0.0])[1] += 1
-                for _ in range(negatives):
-                    row, at = pool[at], (at + 1) % plan.pool
-                    counts = seen.setdefault(row, [0.0, 0.0])
-                    counts[0] += plan.weight * (1 - counts[1] / pairs)
-                rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
-                for first in range(0, len(rows), 32):
-                    some = {row: seen[row] for row in rows[first : first + 32]}
-                    step(c, b, center, some, family, plan.rate - plan.rate_fall * r, turns)
-            moves.append(({v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}))
-        for table, which in ((centers, 0), (contexts, 1)):
-            for move in moves:
-                for row, difference in move[which].items():
-                    table[row] = np.maximum(table[row] + difference, plan.floor)
+def train_bucket(records, cells, centers, contexts, family, noise, plan, key):
+    """Tables of two parts after a bucket: turn after turn, each cell of centers meets another one of contexts.
+
+    `records` are by cells, which begin and end at cells[0] of the centers and cells[1] of the contexts.
+    """
+    count = len(cells[0]) - 1
+    for turn, own in product(range(count), repeat=2):
+        other = (own + turn) % count
+        first_center, (first, end) = cells[0][own], cells[1][other : other + 2]
+        stream, at, served = Stream(key, own * count + other), 0, plan.served
+        of_cell = [table[first:end] for table in noise]
+        for number, (center, pairs, met, negatives) in enumerate(records[own, other]):
+            if served >= plan.served:
+                pool, served = [pick(*of_cell, stream.bits()) for _ in range(plan.pool)], 0
+            served += len(met) + negatives
+            seen = {}
+            for row in met:
+                seen.setdefault(first + row, [0.0, 0.0])[1] += 1
+            for _ in range(negatives):
+                row, at = first + pool[at], (at + 1) % plan.pool
+                counts = seen.setdefault(row, [0.0, 0.0])
+                counts[0] += plan.weight * (1 - counts[1] / pairs)
+            rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
+            rate = plan.rate - plan.rate_fall * (turn + number / len(records[own, other]))
+            for begin in range(0, len(rows), 32):
+                some = {row: seen[row] for row in rows[begin : begin + 32]}
+                step(centers, contexts, first_center + center, some, family, rate, turns)
+            centers[first_center + center] = np.maximum(centers[first_center + center], plan.floor)
+            contexts[rows] = np.maximum(contexts[rows], plan.floor)

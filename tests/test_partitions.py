@@ -45,14 +45,19 @@ def coded(job, wave):
     return [schedule.coded_walks(job.walker, piece, job.parts.codes) for piece in job.waves[wave]]
 
 
-def records_of(bucket):
-    """A bucket as a list of records."""
-    heads = bucket[1 : 1 + kernel.HEAD * bucket[0]].reshape(-1, kernel.HEAD).tolist()
-    contexts, records = bucket[1 + kernel.HEAD * len(heads) :].tolist(), []
-    for center, pairs, count, negatives in heads:
-        records.append((center, pairs, contexts[:count], negatives))
-        contexts = contexts[count:]
-    assert not contexts
+def records_of(bucket, cells):
+    """A bucket as lists of records by cells of centers and contexts, counted from the first of both parts."""
+    sizes, rest = bucket[: 2 * cells**2].reshape(cells, cells, 2), bucket[2 * cells**2 :].tolist()
+    records = {}
+    for own, other in itertools.product(range(cells), repeat=2):
+        count, met = sizes[own, other]
+        heads, contexts, rest = rest[: 4 * count], rest[4 * count : 4 * count + met], rest[4 * count + met :]
+        some = records[own, other] = []
+        for center, pairs, here, negatives in np.reshape(heads, (-1, kernel.HEAD)).tolist():
+            some.append((center, pairs, contexts[:here], negatives))
+            contexts = contexts[here:]
+        assert not contexts
+    assert not rest
     return records
 
 
@@ -64,8 +69,10 @@ def test_walks_by_their_numbers_are_those_of_whole_tables():
     made = [walk.tolist() for pieces in waves for piece in pieces for walk in walker.walks(piece)]
     assert made == every
     sizes = [sum(piece.walks for piece in pieces) for pieces in waves]
-    assert len(sizes) == 22
-    assert sizes[0] < 0.01 * sum(sizes) < max(sizes) < sum(sizes) / 6, "waves grow, to no more than a walk a node"
+    assert len(sizes) == 8
+    assert sizes[0] < sum(sizes) / 90
+    assert all(0.9 < b / a < 2.3 for a, b in itertools.pairwise(sizes)), "a wave is at most twice the one before"
+    assert max(sizes) < sum(sizes) / 3, "waves grow to no more than three walks a node"
     visits = sum(schedule.census(walker, pieces, 10)[0] for pieces in waves)
     assert visits.tolist() == np.bincount(list(itertools.chain(*every)), minlength=300).tolist()
 
@@ -75,9 +82,15 @@ def test_every_node_has_a_place_and_parts_have_as_much_work():
     graph = efge.as_graph(nx.path_graph(5000))
     parts = schedule.Parts.of(graph, visits, 7)
     assert sorted(parts.nodes.tolist()) == list(range(5000))
+    assert len(parts) == 7
+    assert len(parts.cell_starts) == 7 * parts.cells + 1
     for part in range(7):
         members = parts.members(part)
-        assert (parts.codes[members] == (part << parts.shift) + np.arange(len(members))).all()
+        assert len(members) == parts.size(part)
+        assert (parts.places(members) == parts.starts[part] + np.arange(len(members))).all()
+        assert {int(code) >> parts.shift for code in parts.codes[members]} == {
+            part * parts.cells + cell for cell in range(parts.cells)
+        }
     work = [int(visits[parts.members(part)].sum()) for part in range(7)]
     light = [count for count in visits if count <= 4 * visits.mean()]
     assert max(work) - min(work) <= max(light), "the last node makes the difference"
@@ -88,7 +101,7 @@ def test_every_node_has_a_place_and_parts_have_as_much_work():
 def test_neighbors_are_in_different_parts():
     """Parts like the whole graph: else the vectors of a part would learn which part they are in."""
     graph = efge.as_graph(nx.disjoint_union_all([nx.complete_graph(8)] * 50))
-    parts = schedule.Parts.of(graph, np.full(400, 10), 8)
+    parts = schedule.Parts.of(graph, np.full(400, 10), 4)
     for clique in range(50):
         assert len({int(code) >> parts.shift for code in parts.codes[8 * clique : 8 * clique + 8]}) == 8
 
@@ -123,20 +136,26 @@ def test_routing_does_what_its_twin_does():
         for some in walked
         for begin, end in itertools.pairwise(some.offsets)
     ]
+    cells = brief.cells
     for part in range(4):
         keys = [
             int(schedule.stream_key(5, wave, f"{what} of part {part}")) for what in ("groups", "numbers of negatives")
         ]
-        expected = reference.route(listed, part, 4, 3, brief.group, brief.shares, *keys)
-        made = [records_of(bucket) for bucket in schedule.route(part, job.parts.size(part), wave, walked, brief)]
+        own = range(part * cells, (part + 1) * cells)
+        expected = reference.route(listed, own, 4 * cells, 3, brief.group, brief.shares, *keys)
+        made = {
+            (part * cells + a, other * cells + b): records
+            for other, bucket in enumerate(schedule.route(part, wave, walked, brief))
+            for (a, b), records in records_of(bucket, cells).items()
+        }
         assert made == expected
-    assert sum(len(met) for bucket in expected for _, _, met, _ in bucket) > 1000
+    assert sum(len(met) for records in expected.values() for _, _, met, _ in records) > 1000
 
 
 CASES = [
     ("bernoulli", {}, {}),
     ("poisson", {"dim": 20, "learning_rate": 0.2}, {}),
-    ("normal", {"negatives": 1, "window": 2, "dim": 130}, {}),
+    ("normal", {"negatives": 1, "window": 2, "dim": 130, "learning_rate": 0.2}, {}),
     ("bernoulli-poisson", {"dim": 3, "negatives": 9}, {}),
 ]
 
@@ -144,12 +163,14 @@ CASES = [
 @pytest.mark.parametrize(("family", "changes", "walked"), CASES)
 def test_a_bucket_is_trained_as_its_twin_does(family, changes, walked, monkeypatch):
     family, chosen = as_family(family), settings(**changes)
-    walks = efge.Walks(nx.karate_club_graph(), **({"walks_per_node": 40, "seed": 5} | walked))
+    graph = nx.barabasi_albert_graph(150, 3, seed=0)
+    walks = efge.Walks(graph, **({"walks_per_node": 40, "seed": 5} | walked))
     job, _ = prepared(walks, family, chosen)
-    brief = dataclasses.replace(job.brief, blocks=np.full(3, 2), block=max(1, job.brief.block // 8))
-    wave = len(job.waves) - 1
-    which = job.bucket(wave, 2, (0, 2))
-    data = schedule.route(0, job.parts.size(0), wave, coded(job, wave), brief)[2]
+    brief = dataclasses.replace(job.brief, served=max(1, job.brief.served // 64))
+    # A wave of more than a walk a node, learned as fast as the first.
+    wave = 4
+    which = job.bucket(wave, 2, (0, 2))._replace(pairs_before=0)
+    data = schedule.route(0, wave, coded(job, wave), brief)[2]
     tables = (
         schedule.first_tables(job.parts.members(0), brief)[0],
         schedule.first_tables(job.parts.members(2), brief)[1],
@@ -159,15 +180,23 @@ def test_a_bucket_is_trained_as_its_twin_does(family, changes, walked, monkeypat
     seen, original = [], kernel.train
     monkeypatch.setattr(kernel, "train", lambda *rest: seen.append(rest) or original(*rest))
     with Threads(1) as threads:
-        assert schedule.train_bucket(which, data, tables, job.noise(2), brief, threads)
-    ((_, _, work, _, plan, room),) = seen
-    assert len(work.blocks) > 3, "a single round: the test shows nothing of the others"
-    reference.train_bucket(
-        records_of(data), work.blocks.tolist(), len(room.counts), centers, contexts, family, job.noise(2), plan,
-        int(work.key),
-    )  # fmt: skip
+        assert schedule.start_bucket(which, data, tables, job.noise(2), brief, threads)()
+    ((_, _, _, key, model, plan, _),) = seen
+    records = records_of(data, brief.cells)
+    observed = [sum(len(met) + negatives for _, _, met, negatives in some) for some in records.values()]
+    assert max(observed) > 2 * plan.served, "one pool is enough: the test shows nothing of the others"
+    cells = model.center_cells.tolist(), model.context_cells.tolist()
+    assert len(set(cells[0])) > 2, "all in one cell: the test shows nothing of the others"
+    before = centers.copy(), contexts.copy()
+    reference.train_bucket(records, cells, centers, contexts, family, job.noise(2), plan, int(key))
     np.testing.assert_allclose(tables[0][:, : chosen.dim], centers, atol=2e-4, rtol=2e-3)
     np.testing.assert_allclose(tables[1][:, : chosen.dim], contexts, atol=2e-4, rtol=2e-3)
+    assert all(np.abs(now - then).max() > 0.01 for now, then in zip((centers, contexts), before, strict=True))
+
+
+def members(parts, cell):
+    """The nodes of a cell, in the order of its rows."""
+    return parts.nodes[parts.cell_starts[cell] : parts.cell_starts[cell + 1]]
 
 
 def test_pairs_are_all_there_and_negatives_as_many_as_without_parts():
@@ -181,13 +210,15 @@ def test_pairs_are_all_there_and_negatives_as_many_as_without_parts():
     for wave in range(len(job.waves)):
         walked = coded(job, wave)
         for i, j in itertools.product(range(4), repeat=2):
-            bucket = schedule.route(i, parts.size(i), wave, walked, job.brief)[j]
-            noise = np.zeros(nodes)
-            noise[parts.members(j)] = q[parts.members(j)] / q[parts.members(j)].sum()
-            for row, pairs, met, negatives in records_of(bucket):
-                center, contexts = parts.members(i)[row], np.bincount(parts.members(j)[met], minlength=nodes)
-                ones[center] += contexts
-                zeros[center] += negatives * job.brief.weight * noise * (1 - contexts / pairs)
+            bucket = schedule.route(i, wave, walked, job.brief)[j]
+            for (a, b), records in records_of(bucket, parts.cells).items():
+                centers, others = (members(parts, part * parts.cells + cell) for part, cell in ((i, a), (j, b)))
+                noise = np.zeros(nodes)
+                noise[others] = q[others] / q[others].sum()
+                for row, pairs, met, negatives in records:
+                    contexts = np.bincount(others[met], minlength=nodes)
+                    ones[centers[row]] += contexts
+                    zeros[centers[row]] += negatives * job.brief.weight * noise * (1 - contexts / pairs)
     assert ones.sum() == sum(job.pairs)
     for some in walks.rounds():
         for walk in some:
@@ -236,7 +267,7 @@ def test_history_and_progress_go_to_the_end(whole):
     assert [at.pairs for at in told] == sorted(at.pairs for at in told)
     assert told[0].pairs == 0
     assert told[-1].pairs == told[-1].total == again.history_["pairs"][-1] == 300 * 10 * 90
-    assert len(told) > 9 * 20
+    assert len(told) > 9 * 8
 
 
 def test_the_likelihood_is_that_of_the_vectors(whole):
@@ -285,10 +316,10 @@ def test_training_stops_when_the_likelihood_no_longer_rises():
 def test_training_that_diverges_says_so_and_keeps_finite_vectors(monkeypatch, tmp_path):
     original = schedule.kernel.train
 
-    def broken(thread, threads, work, tables, plan, room):
-        tables.contexts[0, 0] = np.inf
-        original(thread, threads, work, tables, plan, room)
-        tables.contexts[0, 0] = 0
+    def broken(thread, threads, data, key, tables, plan, signals):
+        tables.contexts[:, 0] = np.inf
+        original(thread, threads, data, key, tables, plan, signals)
+        tables.contexts[:, 0] = 0
 
     monkeypatch.setattr(schedule.kernel, "train", broken)
     fitted = model()

@@ -32,7 +32,7 @@ def settings(**changes):
 
 def prepared(walks, family, chosen, blocks=None):
     """What training prepares for its kernels; `blocks` of a round if not as many as the graph suggests."""
-    corpus = Corpus(walks, chosen.window, chosen.epochs, chosen.forward)
+    corpus = Corpus(walks, chosen.window, chosen.epochs, chosen.stars)
     centers, contexts = training._tables(walks, family, chosen)
     noise = training._noise(corpus.visits, chosen.noise_power)
     tree = training.huffman(corpus.visits) if chosen.softmax else training.NO_TREE
@@ -71,7 +71,13 @@ CASES = [
     ("bernoulli", {"negatives": 9, "window": 3, "dim": 1}, 2, {"walk_length": 17}),
     ("bernoulli-poisson", {"dim": 3}, 2, {}),
     ("geometric", {"negatives": 3}, 2, {"walk_length": 90, "walks_per_node": 1}),
-    ("bernoulli", {"forward": True, "window": 1, "learning_rate": 0.2}, 3, {}),
+    ("bernoulli", {"stars": True, "learning_rate": 0.2}, 3, {}),
+    (
+        "normal",
+        {"stars": True, "negatives": 2, "dim": 20, "learning_rate": 0.2},
+        1,
+        {"walk_length": 2, "walks_per_node": 20},
+    ),
     ("bernoulli", {"softmax": True}, 3, {}),
     ("bernoulli", {"softmax": True, "window": 30, "dim": 20}, 2, {"walk_length": 45, "walks_per_node": 1}),
 ]
@@ -192,11 +198,11 @@ def test_visits_are_those_of_the_walks():
 
 
 @pytest.mark.parametrize("window", [1, 3, 9, 50])
-@pytest.mark.parametrize("forward", [False, True])
-def test_pairs_are_counted_as_the_window_has_them(window, forward):
+@pytest.mark.parametrize("stars", [False, True])
+def test_pairs_are_counted_as_the_window_has_them(window, stars):
     walk_lengths = [1, 2, 5, 10, 11]
     some = efge.walks.Round(np.zeros(29, np.int32), np.cumsum([0, *walk_lengths]))
-    corpus, _, plan, _ = prepared(efge.Walks([(0, 1)], seed=0), efge.Normal(), settings(window=window, forward=forward))
+    corpus, _, plan, _ = prepared(efge.Walks([(0, 1)], seed=0), efge.Normal(), settings(window=window, stars=stars))
     counted = [sum(len(reference.around([0] * n, p, plan)) for p in range(n)) for n in walk_lengths]
     assert np.diff(corpus._pairs(some)).tolist() == counted
 
@@ -377,7 +383,7 @@ def test_walks_of_other_lengths_in_each_epoch_have_room_and_the_right_rate():
     assert told[-1].pairs == told[-1].total == model.history_["pairs"][-1]
     walks = efge.Walks(dead_ends(), walk_length=500, walks_per_node=1, seed=1)
     corpus, _, plan, _ = prepared(walks, efge.Normal(), settings(epochs=4))
-    longest = [max(longest_block(some) for some in walks.rounds(epoch)) for epoch in range(4)]
+    longest = [max(longest_block(some, corpus._blocks(some)) for some in walks.rounds(epoch)) for epoch in range(4)]
     assert len(set(longest)) > 1, "every epoch has the same lengths: the test shows nothing"
     assert corpus.longest_block == max(longest)
     assert plan.rate - plan.rate_fall * corpus.centers == pytest.approx(0.0001)
@@ -434,7 +440,7 @@ def test_a_corpus_of_long_walks_is_cut():
 
 def test_places_of_a_tree_that_a_round_sees_often_are_averaged():
     walks = efge.Walks(nx.barabasi_albert_graph(2000, 4, seed=1), walks_per_node=10, seed=3)
-    corpus, model, _, room = prepared(walks, efge.Bernoulli(), settings(softmax=True, forward=True))
+    corpus, model, _, room = prepared(walks, efge.Bernoulli(), settings(softmax=True))
     blocks = len(room.counts)
     assert blocks > 4
     # Each pair passes the root; a place near the leaves is passed by hardly any.

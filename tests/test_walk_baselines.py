@@ -6,6 +6,7 @@ import hashlib
 import heapq
 import math
 import warnings
+from collections import Counter
 
 import networkx as nx
 import numpy as np
@@ -169,21 +170,31 @@ def test_second_order_of_a_directed_graph_goes_by_where_edges_lead():
 def test_edges_are_drawn_by_their_weights():
     edges = {("a", "b"): 1.0, ("b", "c"): 5.0, ("c", "d"): 0.5, ("d", "a"): 3.5, ("d", "d"): 2.0}
     graph = efge.as_graph([(u, v, weight) for (u, v), weight in edges.items()], directed=True)
-    drawn = DrawnEdges(graph, samples=100_000, threads=1, seed=0)
-    names = graph.names.tolist()
-    counts = dict.fromkeys(edges, 0)
-    for some in drawn.rounds():
-        for u, v in some.nodes.reshape(-1, 2).tolist():
-            counts[names[u], names[v]] += 1
-    expected = np.array(list(edges.values())) / sum(edges.values()) * 100_000
-    assert stats.chisquare(list(counts.values()), expected).pvalue > 1e-3
+    drawn = DrawnEdges(graph, samples=400_000, threads=1, seed=0)
+    stars = [[graph.names[v] for v in star] for some in drawn.rounds() for star in some]
+    assert sum(len(star) - 1 for star in stars) == 400_000
+    # Nodes by the weights of all their edges, then, of a node's edges, each by its own.
+    from_d = {v: weight for (u, v), weight in edges.items() if u == "d"}
+    of_nodes = {u: sum(weight for (a, _), weight in edges.items() if a == u) for u in "abcd"}
+    for weights, found in (
+        (of_nodes, Counter(star[0] for star in stars)),
+        (from_d, Counter(v for star in stars if star[0] == "d" for v in star[1:])),
+    ):
+        expected = np.array(list(weights.values())) / sum(weights.values()) * sum(found.values())
+        assert stats.chisquare([found[name] for name in weights], expected).pvalue > 1e-3
+    assert {(star[0], v) for star in stars for v in star[1:]} == set(edges)
 
 
 def test_first_order_sees_a_directed_edge_from_both_sides():
     drawn = DrawnEdges(efge.as_graph(nx.DiGraph([(0, 1)])), samples=100, threads=1, seed=0)
-    walks = [tuple(walk.tolist()) for some in drawn.of_order("first").rounds() for walk in some]
-    assert walks.count((0, 1)) == walks.count((1, 0)) == 50
-    assert {tuple(walk.tolist()) for some in drawn.of_order("second").rounds() for walk in some} == {(0, 1)}
+    pairs = {
+        order: {(star[0], v) for some in drawn.of_order(order).rounds() for star in some for v in star[1:]}
+        for order in ("first", "second")
+    }
+    assert pairs == {"first": {(0, 1), (1, 0)}, "second": {(0, 1)}}
+    weighted = DrawnEdges(efge.as_graph([(0, 1, 1.0), (1, 2, 3.0)], directed=True), samples=8000, threads=1, seed=0)
+    centers = Counter(int(star[0]) for some in weighted.of_order("first").rounds() for star in some)
+    assert [centers[node] / 1000 for node in range(3)] == pytest.approx([1 / 8, 4 / 8, 3 / 8], abs=0.06)
 
 
 def test_samples_grow_with_the_graph():

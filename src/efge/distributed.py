@@ -34,8 +34,8 @@ from efge.schedule import (
     coded_walks,
     first_tables,
     route,
+    start_bucket,
     sub_waves,
-    train_bucket,
 )
 from efge.training import Floats, aligned
 from efge.watching import Alias, Threads
@@ -64,8 +64,8 @@ def _walk(walker: Walker, codes: Integers, piece: Piece) -> CodedWalks:
     return coded_walks(walker, piece, codes)
 
 
-def _route(part: int, rows: int, wave: int, brief: Brief, *walked: CodedWalks) -> list[Integers] | Integers:
-    buckets = route(part, rows, wave, walked, brief)
+def _route(part: int, wave: int, brief: Brief, *walked: CodedWalks) -> list[Integers] | Integers:
+    buckets = route(part, wave, walked, brief)
     return buckets if len(buckets) > 1 else buckets[0]
 
 
@@ -74,7 +74,7 @@ def _train(
 ) -> tuple[Floats, Floats, bool]:
     tables = _own(centers, brief), _own(contexts, brief)
     with Threads(cores) as threads:
-        finite = train_bucket(which, data, tables, noise, brief, threads)
+        finite = start_bucket(which, data, tables, noise, brief, threads)()
     return *tables, finite
 
 
@@ -237,7 +237,7 @@ class ClusterEngine:
         job, count = self.job, len(self.job.parts)
         walk, send = self._remote(_walk), self._remote(_route, count)
         walked = [walk(self._walker, self._codes, piece) for piece in job.waves[wave]]
-        made = [send(part, job.parts.size(part), wave, self._brief, *walked) for part in range(count)]
+        made = [send(part, wave, self._brief, *walked) for part in range(count)]
         return [[refs] for refs in made] if count == 1 else made
 
     def rows(self, table: int, wanted: list[Nodes]) -> Iterator[Floats]:

@@ -40,8 +40,8 @@ from efge.schedule import (
     first_tables,
     noise_of,
     route,
+    start_bucket,
     sub_waves,
-    train_bucket,
     waves_of,
 )
 from efge.strategies import CorpusWalk
@@ -159,7 +159,7 @@ def _check(walks: Walks, settings: Settings) -> None:
     """Refuse what cannot be trained in parts."""
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
-    if settings.softmax or settings.forward or settings.one_table:
+    if settings.softmax or settings.stars or settings.one_table:
         raise ValueError("with partitions, contexts are on both sides, have vectors of their own, and meet negatives")
     if isinstance(walks.strategy, CorpusWalk):
         raise GraphError("with partitions, walks are made from the graph, some at a time; a corpus of them is not read")
@@ -290,19 +290,25 @@ class LocalEngine:
         # Room for parts is taken when that for routing is given back.
         held = _Held(self, bounds)
         ahead = self._behind.submit(held.fetch, order[0][1])
+        running: Callable[[], bool] | None = None
         for number, (turn, which) in enumerate(order):
             data = ahead.result()
-            held.turn()
-            ahead = self._behind.submit(held.fetch, order[number + 1][1] if number + 1 < len(order) else None)
+            tables = held.turn()
             bucket, noise = self.job.bucket(wave, turn, which), self.noise[which[1]]
-            finite = train_bucket(bucket, data, held.tables, noise, self.job.brief, self._threads)
+            # It waits for the one before: threads go from one to the next without a rest.
+            started = start_bucket(bucket, data, tables, noise, self.job.brief, self._threads)
+            finite = running is None or running()
+            running = started
             if not finite:
                 break
-            yield (number + 1) / len(order)
+            ahead = self._behind.submit(held.fetch, order[number + 1][1] if number + 1 < len(order) else None)
+            yield number / len(order)
+        finite &= running is not None and running()
         ahead.result()
         held.leave()
         if not finite:
             raise DivergedError
+        yield 1.0
 
     def _route(self, wave: int) -> list[int]:
         """Write the buckets of a wave, those of one part of centers after those of another; where each begins."""
@@ -312,7 +318,7 @@ class LocalEngine:
             walked.append(coded_walks(job.walker, piece, job.parts.codes))
         bounds = [0]
         for part in range(len(job.parts)):
-            for bucket in route(part, job.parts.size(part), wave, walked, job.brief):
+            for bucket in route(part, wave, walked, job.brief):
                 self.buckets.write(bucket, bounds[-1])
                 bounds.append(bounds[-1] + len(bucket))
         return bounds
@@ -404,14 +410,6 @@ class _Held:
         self.next: list[tuple[int, Floats] | None] = [None, None]
         self.last: list[tuple[int, Floats] | None] = [None, None]
 
-    @property
-    def tables(self) -> tuple[Floats, Floats]:
-        """What is trained."""
-        centers, contexts = self.now
-        assert centers is not None
-        assert contexts is not None
-        return centers[1], contexts[1]
-
     def fetch(self, which: tuple[int, int] | None) -> Integers:
         """Write back what was trained last, then read what comes next: parts that are not there, and the bucket."""
         engine = self.engine
@@ -437,11 +435,15 @@ class _Held:
         if done is not None:
             self.engine.tables[table].write(done[1], self.engine.place(done[0]))
 
-    def turn(self) -> None:
+    def turn(self) -> tuple[Floats, Floats]:
         """Let what was fetched be what is trained."""
         for table in (CENTERS, CONTEXTS):
             if self.next[table] is not None:
                 self.last[table], self.now[table], self.next[table] = self.now[table], self.next[table], None
+        centers, contexts = self.now
+        assert centers is not None
+        assert contexts is not None
+        return centers[1], contexts[1]
 
     def leave(self) -> None:
         """Write back all that is left."""

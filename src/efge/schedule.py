@@ -8,7 +8,7 @@ that is done here is a function of the graph, the settings, the seed and the num
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
@@ -16,24 +16,20 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from efge.corpus import CENTERS_A_BLOCK
 from efge.errors import GraphError
 from efge.families import Family, cubics
 from efge.graph import Graph
 from efge.kernels import buckets as kernel
 from efge.kernels import steps
-from efge.kernels.rows import ABREAST, CHUNK
+from efge.kernels.rows import CHUNK
+from efge.kernels.streams import alias_tables
+from efge.kernels.training import CENTERS_A_POOL
 from efge.kernels.walks import shuffle
 from efge.seeds import stream_key
 from efge.strategies import Stepper
 from efge.training import (
-    AVERAGE_VISITS,
-    MOST_BLOCKS,
-    MOST_BYTES,
-    MOST_VISITS,
     Floats,
     Settings,
-    alias_table,
     aligned,
     negatives_together,
     noise_weights,
@@ -46,17 +42,20 @@ Integers = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
 Number = TypeVar("Number", bound=np.generic)
 
-# A training has so many waves at least, if each has a walk from every node: within a wave a center meets its contexts
-# part by part, and the fewer at a time, the less that matters. A wave's pairs are at most so many times a table's
-# entries, so that a row of its buckets takes the room of as many parts; or as many as are no trouble anywhere.
-_LEAST_WAVES, _PAIRS_AN_ENTRY, _FEW_PAIRS = 30, 2, 1 << 22
-# The first waves are small, and grow so many times: vectors take their common direction early, and in large waves each
-# pair of parts would take one of its own, which stays with the vectors.
+# A training has so many waves at least, if each has so many walks from every node: within a wave a center meets its
+# contexts cell by cell, and the fewer at a time, the less that matters, but the more often are parts fetched. A wave's
+# pairs are at most so many times a table's entries, so that a row of its buckets takes the room of as many parts; or as
+# many as are no trouble anywhere.
+_LEAST_WAVES, _WALKS_A_WAVE, _PAIRS_AN_ENTRY, _FEW_PAIRS = 30, 8 / 3, 2, 1 << 22
+# The first wave is so many times smaller than most, and each twice the one before until they are as large: vectors take
+# their common direction early, and in large waves each pair of parts would take one of its own, which stays with them.
 _GROWING = 32
 # Positions of walks that are made and kept together: so many for each node, within bounds.
 _PIECE, _LEAST_PIECE, _MOST_PIECE = 2, 1 << 16, 1 << 21
 # What a center meets of one part in a record is so many times what it meets in a walk; then it observes some 32 rows.
 _LARGER = 4 / 3
+# Cells of a part, at least; and of all parts, at least. Each is a power of two.
+_LEAST_CELLS, _ALL_CELLS = 2, 16
 # Nodes that walks visit so many times more often than others on average are given to parts first.
 _HEAVY = 4
 # Codes of nodes have so many bits.
@@ -118,9 +117,9 @@ def waves_of(walks: Walks, settings: Settings) -> list[list[Piece]]:
     pairs = total * (2 * reach * length - reach * (reach + 1))
     most = max(_PAIRS_AN_ENTRY * nodes * _width(settings.dim), _FEW_PAIRS)
     passes = int(walks.walks_per_node) * int(settings.epochs)
-    count = max(math.ceil(pairs / most), min(_LEAST_WAVES, passes), 1)
+    count = max(math.ceil(pairs / most), min(_LEAST_WAVES, math.ceil(passes / _WALKS_A_WAVE)), 1)
     size = max(1, min(max(_PIECE * nodes, _LEAST_PIECE), _MOST_PIECE) // length)
-    grown = np.cumsum(np.minimum(np.arange(1, count + _GROWING // 2 + 1) / _GROWING, 1.0))
+    grown = np.cumsum(np.minimum(2.0 ** np.arange(count + (_GROWING - 1).bit_length()) / _GROWING, 1.0))
     bounds = [0, *(total * (grown / grown[-1])).astype(np.int64).tolist()]
     return [list(_pieces(begin, end, an_epoch, size)) for begin, end in pairwise(bounds)]
 
@@ -151,16 +150,19 @@ def census(walker: Walker, pieces: Iterable[Piece], window: int) -> tuple[Counts
 
 @dataclass(frozen=True)
 class Parts:
-    """Who is where: each node's code, ``part << shift | row``, and the nodes of each part in the order of its rows.
+    """Who is where: each node's code, ``cell << shift | row``, and the nodes in the order of cells and their rows.
 
-    Nodes are given to parts by how often walks visit them, so that parts have as much work, not as many nodes; and
-    those that are near to each other go to different parts, so that a part is like the whole graph.
+    A part is as many cells that follow each other as all parts have; cells of a part are trained at once.
+
+    Nodes are given to cells by how often walks visit them, so that cells have as much work, not as many nodes; and
+    those that are near to each other go to different cells, so that a cell is like the whole graph.
     """
 
     codes: Integers
     nodes: Integers
-    starts: Counts
+    cell_starts: Counts
     shift: int
+    cells: int
 
     @classmethod
     def of(cls, graph: Graph, visits: Counts, count: int) -> Parts:
@@ -171,15 +173,22 @@ class Parts:
         first = nearby[heavy]
         order = np.concatenate([first[np.argsort(-visits[first], kind="stable")], nearby[~heavy]])
         rows = np.empty(len(visits), np.int32)
-        part_of, sizes = kernel.share_out(order, visits, count, rows)
+        cells = _cells_a_part(count)
+        cell_of, sizes = kernel.share_out(order, visits, count * cells, rows)
         shift = max(1, int(sizes.max(initial=1) - 1).bit_length())
-        if (count - 1).bit_length() + shift > _CODE_BITS:
+        if (count * cells - 1).bit_length() + shift > _CODE_BITS:
             raise GraphError(f"{len(visits):,} nodes in {count} parts have no codes of {_CODE_BITS} bits; take fewer")
-        codes = (part_of << shift) | rows
-        return cls(codes, np.argsort(codes).astype(np.int32), np.concatenate([[0], np.cumsum(sizes)]), shift)
+        codes = (cell_of << shift) | rows
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        return cls(codes, np.argsort(codes).astype(np.int32), starts, shift, cells)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
+
+    @property
+    def starts(self) -> Counts:
+        """Where each part begins in a table of all parts, one after the other, and the end of the last."""
+        return self.cell_starts[:: self.cells]
 
     def size(self, part: int) -> int:
         """How many nodes a part has."""
@@ -188,7 +197,7 @@ class Parts:
     def places(self, nodes: Counts) -> Counts:
         """Where nodes are in a table of all parts, one after the other."""
         codes = self.codes[nodes]
-        places: Counts = self.starts[codes >> self.shift] + (codes & ((1 << self.shift) - 1))
+        places: Counts = self.cell_starts[codes >> self.shift] + (codes & ((1 << self.shift) - 1))
         return places
 
     def members(self, part: int) -> Integers:
@@ -196,25 +205,34 @@ class Parts:
         return self.nodes[self.starts[part] : self.starts[part + 1]]
 
 
+def _cells_a_part(parts: int) -> int:
+    """As many cells as let threads share a bucket; with many parts, few, as each makes a center's records smaller."""
+    cells = _LEAST_CELLS
+    while cells * parts < _ALL_CELLS:
+        cells *= 2
+    return cells
+
+
 @dataclass(frozen=True)
 class Brief:
     """All that training a bucket needs to know besides the tables and the bucket; the same for all of them.
 
-    `shares` says how many negatives there are in each part for one pair; each is observed `weight` times.
-    `group` pairs of a center are together at most. Blocks have about `block` observed rows, a round of part i's
-    centers with part j's contexts as many blocks as both of `blocks` allow.
+    A part has `cells` cells; where each begins, and the end of the last, is in `cell_starts`.
+    `shares` says how many negatives there are in each cell for one pair; each is observed `weight` times.
+    `group` pairs of a center are together at most. About `served` rows are observed with one pool of negatives.
     """
 
     seed: int
     dim: int
     window: int
+    cells: int
+    cell_starts: Counts
     shift: int
     shares: npt.NDArray[np.float64]
     weight: int
     pool: int
     group: int
-    block: int
-    blocks: Counts
+    served: int
     slopes: Floats
     floor: float
     bounds: tuple[float, float]
@@ -232,23 +250,20 @@ def brief_of(parts: Parts, visits: Counts, pairs: int, seed: int, family: Family
     """What follows from the graph and the settings for every bucket."""
     together = negatives_together(settings)
     around = pairs / max(int(visits.sum()), 1)
-    weights = noise_weights(visits, settings.noise_power)
-    masses = np.array([weights[parts.members(part)].sum() for part in range(len(parts))])
-    sizes = np.diff(parts.starts)
-    most = np.array([visits[parts.members(part)].max(initial=0) for part in range(len(parts))])
-    work = np.array([visits[parts.members(part)].sum() for part in range(len(parts))])
-    a_round = np.minimum(sizes * AVERAGE_VISITS, MOST_VISITS * np.maximum(work, 1) / np.maximum(most, 1))
+    weights = noise_weights(visits, settings.noise_power)[parts.nodes]
+    masses = np.diff(np.concatenate([[0.0], np.cumsum(weights)])[parts.cell_starts])
     return Brief(
         seed=seed,
         dim=int(settings.dim),
         window=int(settings.window),
+        cells=parts.cells,
+        cell_starts=parts.cell_starts,
         shift=parts.shift,
         shares=settings.negatives * masses / max(masses.sum(), 1e-300) / together,
         weight=together,
         pool=pool_size(settings, around, len(visits)),
-        group=max(1, round(_LARGER * around * len(parts))),
-        block=max(1, round(CENTERS_A_BLOCK * around * (1 + settings.negatives / together))),
-        blocks=np.maximum(a_round / CENTERS_A_BLOCK, 1).astype(np.int64),
+        group=max(1, round(_LARGER * around * len(masses))),
+        served=max(1, round(CENTERS_A_POOL * around * (1 + settings.negatives / together))),
         slopes=cubics(family, "slope"),
         floor=0.0 if family.nonnegative else -np.inf,
         bounds=(float(family.bounds[0]), float(family.bounds[1])),
@@ -259,8 +274,18 @@ def brief_of(parts: Parts, visits: Counts, pairs: int, seed: int, family: Family
 
 
 def noise_of(parts: Parts, visits: Counts, power: float, part: int) -> Alias:
-    """What the negatives of a part are drawn by: the noise of all nodes, restricted to it."""
-    return alias_table(noise_weights(visits[parts.members(part)], power))
+    """What the negatives of each cell of a part are drawn by: the noise of all nodes, restricted to it."""
+    weights = noise_weights(visits[parts.members(part)], power)
+    keep, other = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
+    alias_tables(_cells_of(part, parts).astype(np.uint64), weights, keep, other)
+    return keep, other
+
+
+def _cells_of(part: int, whole: Parts | Brief) -> Counts:
+    """Where the cells of a part begin in it, and the end of the last."""
+    starts = whole.cell_starts[part * whole.cells : (part + 1) * whole.cells + 1]
+    within: Counts = starts - starts[0]
+    return within
 
 
 def first_tables(nodes: Integers, brief: Brief) -> tuple[Floats, Floats]:
@@ -281,31 +306,41 @@ def coded_walks(walker: Walker, piece: Piece, codes: Integers) -> CodedWalks:
     return CodedWalks(codes[some.nodes], some.offsets.astype(np.int32))
 
 
-def route(part: int, rows: int, wave: int, walked: Iterable[CodedWalks], brief: Brief) -> list[Integers]:
+def route(part: int, wave: int, walked: Iterable[CodedWalks], brief: Brief) -> list[Integers]:
     """The buckets of one part of centers with all parts of contexts, from all walks of a wave.
 
-    What walks say of one center is put together and cut into groups; a group is in every bucket where it has contexts
-    or negatives. Groups stand in a random order, the same in all buckets. The walks are gone through twice.
+    What walks say of one center is put together and cut into groups; a group has a record in every cell where it has
+    contexts or negatives. Groups stand in a random order, the same in all cells. The walks are gone through twice.
     """
-    pairs = np.zeros(rows, np.int64)
+    cells, part_shift = brief.cells, brief.shift + brief.cells.bit_length() - 1
+    pairs = np.zeros(1 << part_shift, np.int64)
     for some in walked:
-        kernel.count_pairs(_fixed(some.codes), _fixed(some.offsets), brief.window, part, brief.shift, pairs)
+        kernel.count_pairs(_fixed(some.codes), _fixed(some.offsets), brief.window, part, part_shift, pairs)
     ends = np.cumsum(pairs) - pairs
     contexts = np.empty(int(pairs.sum()), np.int32)
     for some in walked:
-        kernel.collect_pairs(_fixed(some.codes), _fixed(some.offsets), brief.window, part, brief.shift, ends, contexts)
+        kernel.collect_pairs(_fixed(some.codes), _fixed(some.offsets), brief.window, part, part_shift, ends, contexts)
     centers, begins = _groups(pairs, brief.group)
     order = np.empty(len(centers), np.int64)
     shuffle(stream_key(brief.seed, wave, f"groups of part {part}"), order)
     key = stream_key(brief.seed, wave, f"numbers of negatives of part {part}")
-    fixed = contexts, brief.shift, _fixed(brief.shares), key
-    sizes = np.zeros((len(brief.shares), 2), np.int64)
-    kernel.size_buckets(order, begins, *fixed, sizes)
-    bounds = np.concatenate([[0], np.cumsum(1 + kernel.HEAD * sizes[:, 0] + sizes[:, 1])])
+    fixed = order, centers, begins, contexts, brief.shift, _fixed(brief.shares), key
+    sizes = np.zeros((cells, len(brief.shares), 2), np.int64)
+    kernel.size_buckets(*fixed, sizes)
+    # Buckets of a part of contexts after those of another; in one, a cell of centers after another.
+    sizes = np.ascontiguousarray(sizes.reshape(cells, -1, cells, 2).swapaxes(0, 1))
+    lengths = kernel.HEAD * sizes[..., 0] + sizes[..., 1]
+    bounds = np.concatenate([[0], np.cumsum(sizes[0].size + lengths.sum((1, 2)))])
     buckets = np.empty(bounds[-1], np.int32)
-    buckets[bounds[:-1]] = sizes[:, 0]
-    heads = bounds[:-1] + 1
-    kernel.fill_buckets(order, centers, begins, *fixed, heads, heads + kernel.HEAD * sizes[:, 0], buckets)
+    within = (np.cumsum(lengths.reshape(len(lengths), -1), axis=1).reshape(lengths.shape) - lengths) + sizes[0].size
+    heads = within + bounds[:-1, None, None]
+    for bucket, begin in zip(sizes, bounds, strict=False):
+        buckets[begin : begin + bucket.size] = bucket.reshape(-1)
+    heads, places = (
+        np.ascontiguousarray(at.swapaxes(0, 1)).reshape(cells, -1)
+        for at in (heads, heads + kernel.HEAD * sizes[..., 0])
+    )
+    kernel.fill_buckets(*fixed, heads, places, buckets)
     return [buckets[begin:end] for begin, end in pairwise(bounds.tolist())]
 
 
@@ -348,43 +383,33 @@ def _fixed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
     return view
 
 
-def train_bucket(
+def start_bucket(
     which: Bucket, data: Integers, tables: tuple[Floats, Floats], noise: Alias, brief: Brief, threads: Threads
-) -> bool:
-    """Train a part of centers and one of contexts by the bucket of both, in place; whether all is finite.
+) -> Callable[[], bool]:
+    """Let a part of centers and one of contexts be trained by the bucket of both, after what was started before.
 
-    If it is not, the tables are left as they were before it happened.
+    What comes back waits for it, and says whether all is finite. If it is not, both are left as they were when it
+    happened.
     """
-    data, records = _fixed(data), int(data[0])
-    if not records:
-        return True
-    heads = data[1 : 1 + kernel.HEAD * records].reshape(records, kernel.HEAD)
-    firsts = np.concatenate([[0], np.cumsum(heads[:, 2], dtype=np.int64)])
-    observed = firsts[1:] + np.cumsum(heads[:, 3], dtype=np.int64)
-    stretch = np.concatenate([[0], observed[:-1]]) // brief.block
-    blocks = np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), records).astype(np.int64)
-    key = stream_key(brief.seed, which.wave, f"negatives of {which.centers} and {which.contexts}")
-    work = kernel.Work(heads, firsts, data[1 + kernel.HEAD * records :], blocks, key)
-    rows = 1 + brief.pool + int((np.diff(blocks) + np.diff(firsts[blocks])).max())
-    room = _room(rows, len(blocks) - 1, max(map(len, tables)), which, brief)
+    parts, most = len(brief.shares) // brief.cells, max(brief.pairs, 1)
     begin, end = (
-        brief.rates[0] - (brief.rates[0] - brief.rates[1]) * (which.pairs_before + share * which.pairs) / brief.pairs
-        for share in ((which.turn + i) / len(brief.shares) for i in (0, 1))
+        brief.rates[0] - (brief.rates[0] - brief.rates[1]) * (which.pairs_before + share * which.pairs) / most
+        for share in ((which.turn + i) / parts for i in (0, 1))
     )
     low, high = brief.bounds
     scale = (brief.slopes.shape[1] - 1) / (high - low)
-    plan = kernel.Plan(float(brief.weight), brief.pool, begin, (begin - end) / records, brief.floor, low, scale)
-    model = kernel.Tables(*tables, _fixed(brief.slopes), _fixed(noise[0]), _fixed(noise[1]))
-    threads.run(lambda thread, count: kernel.train(thread, count, work, model, plan, room), room, len(blocks) - 1)
-    return not room.signals[steps.BROKEN]
+    fall = (begin - end) / brief.cells
+    plan = kernel.Plan(float(brief.weight), brief.pool, brief.served, begin, fall, brief.floor, low, scale)
+    cells = _fixed(_cells_of(which.centers, brief)), _fixed(_cells_of(which.contexts, brief))
+    model = kernel.Tables(*tables, *cells, _fixed(brief.slopes), _fixed(noise[0]), _fixed(noise[1]))
+    key = stream_key(brief.seed, which.wave, f"negatives of {which.centers} and {which.contexts}")
+    data, signals = _fixed(data), np.zeros(steps.SIGNALS + brief.cells, np.int64)
+    wait = threads.start(
+        lambda thread, count: kernel.train(thread, count, data, key, model, plan, signals), signals, brief.cells
+    )
 
+    def finished() -> bool:
+        wait()
+        return not signals[steps.BROKEN]
 
-def _room(rows: int, blocks: int, most: int, which: Bucket, brief: Brief) -> steps.Room:
-    """Room for the blocks of a round, no more than a part takes; it follows from the bucket, never from threads."""
-    allowed = min(int(brief.blocks[which.centers]), int(brief.blocks[which.contexts]), MOST_BLOCKS, blocks)
-    count = max(1, min(allowed, most // rows, MOST_BYTES // (4 * rows * brief.width)))
-    names = np.zeros(count * rows + ABREAST, np.int32)[: count * rows]
-    copies = aligned(count * rows, brief.dim, np.empty)
-    # The first row of each block is padding; all others are copied to before they are read.
-    copies[::rows] = 0
-    return steps.Room(copies, names, np.zeros((count, 3), np.int64), np.zeros(steps.SIGNALS, np.int64))
+    return finished

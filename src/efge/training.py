@@ -54,8 +54,9 @@ _WILD = 100.0
 class Settings:
     """What training is told; see :class:`efge.EFGE` for what each means.
 
-    With `softmax`, a context is likely by hierarchical softmax instead of negatives. With `forward`, contexts are only
-    what comes after a center. With `one_table`, nodes have the same vectors as centers and as contexts.
+    With `softmax`, a context is likely by hierarchical softmax instead of negatives. With `stars`, only the first node
+    of a walk is a center, and all others are its contexts. With `one_table`, nodes have the same vectors as centers and
+    as contexts.
     """
 
     dim: int
@@ -69,7 +70,7 @@ class Settings:
     trainer: str = "fast"
     partitions: int | None = None
     softmax: bool = False
-    forward: bool = False
+    stars: bool = False
     one_table: bool = False
 
     def check(self) -> None:
@@ -127,7 +128,7 @@ def train(
     Tables are in memory, or in files of the folder `mapped_in` that the system reads and writes as it needs them.
     """
     settings.check()
-    corpus = Corpus(walks, settings.window, settings.epochs, settings.forward)
+    corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
     centers, contexts = _tables(walks, family, settings, mapped_in)
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     tree = huffman(corpus.visits) if settings.softmax else NO_TREE
@@ -174,7 +175,7 @@ def _look(corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan
             return float(plain.mean_path_log_likelihood(*tables, sample, model.path_starts, model.paths))
         return float(plain.mean_log_likelihood(*tables, sample, log_probs, plan.low, scale))
 
-    reach = Reach(plan.window, plan.forward, plan.negatives)
+    reach = Reach(plan.window, plan.stars, plan.negatives)
     return Look(corpus.walks, reach, (model.keep, model.other), corpus.pairs, measure)
 
 
@@ -198,7 +199,8 @@ def _run(
             room.signals[steps.BROKEN] += 1
             model.centers[:], model.contexts[:] = before
         return
-    threads.run(lambda thread, count: kernel.train(thread, count, work, model, plan, room), room, len(work.blocks) - 1)
+    at_once = min(len(room.counts), len(work.blocks) - 1)
+    threads.run(lambda thread, count: kernel.train(thread, count, work, model, plan, room), room.signals, at_once)
 
 
 def diverged(family: Family, settings: Settings, place: str, trained: Trained) -> TrainingError:
@@ -282,18 +284,18 @@ def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Mode
     together = negatives_together(settings)
     pool = pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits))
     rate = float(settings.learning_rate)
-    fall = (rate - float(settings.min_learning_rate)) / max(corpus.centers, 1)
+    fall = (rate - float(settings.min_learning_rate)) / max(corpus.positions, 1)
     low, high = map(float, family.bounds)
     scale = (model.slopes.shape[1] - 1) / (high - low)
     floor = 0.0 if family.nonnegative else -np.inf
     # Exactly these types: any other would make the kernel compile again.
     window, negatives = int(settings.window), int(settings.negatives)
-    return kernel.Plan(window, settings.forward, negatives, together, pool, rate, fall, floor, low, scale)
+    return kernel.Plan(window, settings.stars, negatives, together, pool, rate, fall, floor, low, scale)
 
 
 def negatives_together(settings: Settings) -> int:
-    """Contexts that share their negatives, each of which is therefore observed as often."""
-    return min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
+    """Contexts that share their negatives, each of which is therefore observed as often; in stars, none do."""
+    return 1 if settings.stars else min(_MOST_TOGETHER, max(1, ABREAST - int(settings.negatives)))
 
 
 def pool_size(settings: Settings, contexts: float, nodes: int) -> int:
@@ -306,13 +308,13 @@ def pool_size(settings: Settings, contexts: float, nodes: int) -> int:
 def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> steps.Room:
     """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
-    others = plan.pool * math.ceil(longest / kernel.CENTERS_A_POOL)
+    others = plan.pool * math.ceil(corpus.most_centers / kernel.CENTERS_A_POOL)
     rows = 1 + longest + (min(longest * tree.longest, len(corpus.visits)) if settings.softmax else others)
     share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
     centers = min(len(corpus.visits) * AVERAGE_VISITS, MOST_VISITS / max(share, 1e-9))
     width = math.ceil(settings.dim / CHUNK) * CHUNK
     most = min(MOST_BLOCKS, MOST_BYTES // (8 * rows * width))
-    blocks = max(1, min(most, int(centers / max(longest, 1))))
+    blocks = max(1, min(most, int(centers / max(corpus.most_centers, 1))))
     return steps.Room(
         aligned(2 * blocks * rows, settings.dim),
         np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
@@ -329,14 +331,14 @@ def _shares(corpus: Corpus, tree: Tree, room: steps.Room) -> Floats:
     """
     if tree is NO_TREE:
         return np.ones(0, np.float32)
-    blocks, a_round = len(room.counts), len(room.counts) * max(corpus.longest_block, 1)
+    blocks, a_round = len(room.counts), len(room.counts) * max(corpus.most_centers, 1)
     seen = tree.passes(corpus.visits) / max(corpus.centers, 1) * a_round * corpus.pairs / max(corpus.centers, 1)
     return np.clip(_MOST_SEEN / np.maximum(seen, 1e-9), 1 / blocks, 1.0).astype(np.float32)
 
 
 def _piece_size(corpus: Corpus, room: steps.Room, width: int) -> int:
-    """Centers between two reports: whole rounds, not much longer than some tenths of a second."""
-    per_center = width * max(1, corpus.pairs // max(corpus.centers, 1))
-    size = min(_PIECE // per_center, corpus.centers // LOOKS)
+    """Positions between two reports: whole rounds, not much longer than some tenths of a second."""
+    per_position = width * max(1, corpus.pairs // max(corpus.positions, 1))
+    size = min(_PIECE // per_position, corpus.positions // LOOKS)
     a_round = len(room.counts) * corpus.longest_block
     return max(1, size // max(a_round, 1)) * max(a_round, 1)

@@ -22,6 +22,7 @@ from efge.seeds import stream_key
 from efge.walks import Round
 
 Sample = npt.NDArray[np.int64]
+Signals = npt.NDArray[np.int64]
 Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
 # Pairs held apart, and how often they are looked at.
@@ -43,36 +44,55 @@ class Threads:
     ) -> None:
         self._pool.shutdown()
 
-    def run(self, train: Callable[[int, int], Any], room: steps.Room, blocks: int) -> None:
-        """Let all threads train: each is given its number, and how many there are."""
-        room.signals[:] = 0
-        # More threads than blocks would only wait for each other.
-        threads = min(self.count, len(room.counts), blocks)
-
-        def share(number: int) -> None:
-            try:
-                train(number, threads)
-            except BaseException:
-                room.signals[steps.ABANDONED] = 1
-                raise
-
-        try:
-            jobs = [self._pool.submit(share, number) for number in range(1, threads)]
-            train(0, threads)
-        except BaseException:
+    def run(self, train: Callable[[int, int], Any], signals: Signals, most: int) -> None:
+        """Let all threads train, or as many as there is work for at once: each is given its number, and how many."""
+        signals[:] = 0
+        threads = min(self.count, most)
+        with _abandoning(signals):
             # An interrupt before this thread began would let the others wait for it for ever.
-            room.signals[steps.ABANDONED] = 1
-            raise
+            jobs = [self._pool.submit(_share, train, number, threads, signals) for number in range(1, threads)]
+            train(0, threads)
         for job in jobs:
             job.result()
+
+    def start(self, train: Callable[[int, int], Any], signals: Signals, most: int) -> Callable[[], None]:
+        """As `run`, without waiting for it: what comes back does. What is started meanwhile comes after it.
+
+        For that, threads must leave `train` together, and `most` be the same each time.
+        """
+        signals[:] = 0
+        threads = min(self.count, most)
+        with _abandoning(signals):
+            jobs = [self._pool.submit(_share, train, number, threads, signals) for number in range(threads)]
+
+        def wait() -> None:
+            for job in jobs:
+                job.result()
+
+        return wait
+
+
+def _share(train: Callable[[int, int], Any], number: int, threads: int, signals: Signals) -> None:
+    with _abandoning(signals):
+        train(number, threads)
+
+
+@contextmanager
+def _abandoning(signals: Signals) -> Iterator[None]:
+    """Where this fails, let no other thread wait for it."""
+    try:
+        yield
+    except BaseException:
+        signals[steps.ABANDONED] = 1
+        raise
 
 
 @dataclass(frozen=True)
 class Reach:
-    """How far contexts are from a center, whether only after it, and how many negatives stand against each."""
+    """How far contexts are from a center, whether walks are stars, and how many negatives stand against each."""
 
     window: int
-    forward: bool
+    stars: bool
     negatives: int
 
 
@@ -124,9 +144,9 @@ def _some_pairs(walks: Round, reach: Reach, random: np.random.Generator) -> Samp
     if not len(long_enough):
         return np.empty((0, 2), np.int64)
     walk = long_enough[random.integers(len(long_enough), size=_HELD_PAIRS)]
-    center = random.integers(lengths[walk] - 1 if reach.forward else lengths[walk])
+    center = random.integers(np.ones_like(walk) if reach.stars else lengths[walk])
     low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
-    low = center if reach.forward else low
+    high = lengths[walk] - 1 if reach.stars else high
     context = low + random.integers(high - low)
     context += context >= center
     begin = walks.offsets[walk]

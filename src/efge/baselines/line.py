@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from copy import copy
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from efge.embedding import Embedding
 from efge.errors import check_counts
@@ -14,16 +15,16 @@ from efge.estimator import NodeEmbedder
 from efge.families import Bernoulli
 from efge.graph import Graph
 from efge.inputs import as_graph
-from efge.kernels import plain
-from efge.kernels.walks import choose
+from efge.kernels.streams import alias_tables
+from efge.kernels.walks import draw_stars
 from efge.seeds import chosen_seed, stream_key
 from efge.threads import available_threads
 from efge.training import Progress, Settings, Trained, alias_table, train
 from efge.walks import Round
 
 ORDERS = ("first", "second", "both")
-# Edges that are drawn at a time.
-_A_ROUND = 1 << 18
+# Edges that are drawn at a time, and those of them that are at one node.
+_A_ROUND, _A_STAR = 1 << 18, 8
 # Edges are drawn so often, and at least so often for each node, however few edges a graph has.
 _PER_EDGE, _LEAST_PER_NODE = 100, 1000
 
@@ -130,26 +131,28 @@ class LINE(NodeEmbedder):
     def _train(self, edges: DrawnEdges, order: str, progress: Callable[[Progress], None] | None) -> Trained:
         settings = Settings(
             dim=self.dim // 2 if self.order == "both" else self.dim,
-            window=1,
+            window=_A_STAR,
             negatives=self.negatives,
             epochs=1,
             learning_rate=self.learning_rate,
             min_learning_rate=self.min_learning_rate,
             noise_power=0.75,
-            forward=True,
+            stars=True,
             one_table=order == "first",
         )
         return train(edges, Bernoulli(), settings, progress)
 
 
 class DrawnEdges:
-    """Edges drawn in proportion to their weights, as walks of two nodes, made when they are asked for.
+    """Edges drawn in proportion to their weights, as stars: a node and the ends of some of its edges.
+
+    Each edge is as likely as if it were drawn alone; several at a node are trained in one step.
 
     Examples
     --------
     >>> edges = DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0)
-    >>> sorted({tuple(walk.tolist()) for some in edges.rounds() for walk in some})
-    [(0, 1), (1, 0)]
+    >>> [star.tolist() for some in edges.rounds() for star in some]
+    [[0, 1, 1, 1, 1]]
     """
 
     held_apart_every = None
@@ -161,14 +164,16 @@ class DrawnEdges:
         self.threads = available_threads() if threads is None else int(threads)
         edges = len(graph.indices)
         self.samples = samples or max(_PER_EDGE * edges, _LEAST_PER_NODE * graph.n_nodes if edges else 0)
-        self._sources = np.repeat(np.arange(graph.n_nodes, dtype=graph.indices.dtype), np.diff(graph.indptr))
-        self._alias = None if graph.weights is None else alias_table(graph.weights.astype(np.float64))
-        self._purpose, self._both_ways = "edges", False
+        self._purpose = "edges"
+        if edges:
+            self._rows = _Rows.of(graph.indptr, graph.indices, graph.weights)
 
     def of_order(self, order: str) -> DrawnEdges:
-        """The same with other random numbers; of first order, a directed edge is seen from both sides in turn."""
+        """The same with other random numbers; of first order, a directed edge is seen from both of its ends."""
         other = copy(self)
-        other._purpose, other._both_ways = f"edges of {order} order", order == "first" and self.graph.directed
+        other._purpose = f"edges of {order} order"
+        if order == "first" and self.graph.directed and len(self.graph.indices):
+            other._rows = _both_ways(self.graph)
         return other
 
     def describe(self) -> dict[str, Any]:
@@ -182,16 +187,17 @@ class DrawnEdges:
         return {"purpose": self._purpose, "seed": self.seed, "samples": int(self.samples)}
 
     def rounds(self, epoch: int = 0) -> Iterator[Round]:
-        """The edges, some at a time.
+        """The edges, some at a time; all stars but the last one of a round have as many.
 
         Examples
         --------
-        >>> [len(some) for some in DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0).rounds()]
-        [4]
+        >>> edges = DrawnEdges(as_graph([("a", "b")]), samples=20, threads=1, seed=0)
+        >>> [len(star) for some in edges.rounds() for star in some]
+        [9, 9, 5]
         """
-        for number, first in enumerate(range(0, self.samples if len(self._sources) else 0, _A_ROUND)):
+        for number, first in enumerate(range(0, self.samples if len(self.graph.indices) else 0, _A_ROUND)):
             key = stream_key(self.seed, epoch, f"{self._purpose}, {number}")
-            yield self._draw(key, min(_A_ROUND, self.samples - first))
+            yield self._draw(key, min(_A_ROUND, self.samples - first), _A_STAR)
 
     def held_apart(self, count: int) -> Round:
         """Edges to judge training by, from random numbers that it does not use.
@@ -201,19 +207,52 @@ class DrawnEdges:
         >>> len(DrawnEdges(as_graph([("a", "b")]), samples=4, threads=1, seed=0).held_apart(9))
         9
         """
-        return self._draw(stream_key(self.seed, 0, f"{self._purpose} held apart"), count if len(self._sources) else 0)
+        key = stream_key(self.seed, 0, f"{self._purpose} held apart")
+        return self._draw(key, count if len(self.graph.indices) else 0, 1)
 
-    def _draw(self, key: np.uint64, count: int) -> Round:
-        edges = np.empty(count, np.int64)
-        if self._alias is None:
-            choose(key, len(self._sources), edges)
-        else:
-            plain.draw(key, *self._alias, edges)
-        nodes = np.empty((count, 2), self.graph.indices.dtype)
-        nodes[:, 0], nodes[:, 1] = self._sources[edges], self.graph.indices[edges]
-        if self._both_ways:
-            nodes[::2] = nodes[::2, ::-1]
-        return Round(nodes.reshape(-1), np.arange(0, 2 * count + 1, 2, dtype=np.int64))
+    def _draw(self, key: np.uint64, count: int, a_star: int) -> Round:
+        stars = np.empty((-(-count // a_star), a_star + 1), self.graph.indices.dtype)
+        if count:
+            draw_stars(key, *self._rows, stars)
+        offsets = np.arange(0, stars.size + 1, a_star + 1, dtype=np.int64)
+        # The last star has what is left.
+        offsets[-1] = len(stars) + count
+        return Round(stars.reshape(-1)[: offsets[-1]], offsets)
+
+
+class _Rows(NamedTuple):
+    """Rows of a graph, an alias table for each where they have weights, and one of nodes by the sums of their rows."""
+
+    indptr: npt.NDArray[Any]
+    indices: npt.NDArray[Any]
+    keep: npt.NDArray[np.uint32]
+    other: npt.NDArray[np.int32]
+    node_keep: npt.NDArray[np.uint32]
+    node_other: npt.NDArray[np.int32]
+
+    @classmethod
+    def of(
+        cls, indptr: npt.NDArray[Any], indices: npt.NDArray[Any], weights: npt.NDArray[np.floating[Any]] | None
+    ) -> _Rows:
+        if weights is None:
+            none = np.empty(0, np.uint32), np.empty(0, np.int32)
+            return cls(indptr, indices, *none, *alias_table(np.diff(indptr).astype(np.float64)))
+        # In units of the heaviest edge, so that no sum overflows.
+        shares = weights.astype(np.float64) / weights.max(initial=0.0)
+        keep, other = np.empty(len(indices), np.uint32), np.empty(len(indices), np.int32)
+        alias_tables(indptr, shares, keep, other)
+        ends = np.concatenate([[0.0], np.cumsum(shares)])
+        return cls(indptr, indices, keep, other, *alias_table(np.diff(ends[indptr])))
+
+
+def _both_ways(graph: Graph) -> _Rows:
+    """Rows of a directed graph that have each edge at both of its ends."""
+    sources = np.repeat(np.arange(graph.n_nodes, dtype=graph.indices.dtype), np.diff(graph.indptr))
+    ends, others = np.concatenate([sources, graph.indices]), np.concatenate([graph.indices, sources])
+    order = np.argsort(ends, kind="stable")
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(ends, minlength=graph.n_nodes))]).astype(graph.indptr.dtype)
+    weights = None if graph.weights is None else np.tile(graph.weights, 2)[order]
+    return _Rows.of(indptr, others[order], weights)
 
 
 def _after(progress: Callable[[Progress], None] | None, done: int, total: int) -> Callable[[Progress], None] | None:

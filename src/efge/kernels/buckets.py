@@ -1,12 +1,13 @@
 """Training in parts: walks become buckets of records, and a bucket trains one part of centers by one of contexts.
 
-Nodes are known by codes: the number of a part, shifted, and a row of it. A record holds a center, how many pairs of a
-center and a context its group has in all parts, and what of the group is in one part: contexts, and how many negatives
-to draw there. A bucket is one array: the number of records; for each its center's row, pairs, contexts and negatives;
-then the rows of all contexts.
+Rows of a part are in cells. Nodes are known by codes: the number of a cell, of which those of a part follow each other,
+shifted, and a row of it. A record holds a center, how many pairs of a center and a context its group has in all cells,
+and what of the group is in one cell: contexts, and how many negatives to draw there. A bucket is one array: how many
+records and contexts there are for each cell of centers and each cell of contexts; then, for each of these pairs of
+cells, of each record its center's row, pairs, contexts and negatives, and the rows of all contexts.
 
-A bucket is trained in blocks of consecutive records and rounds of blocks, by the same steps, copies and merges that
-train whole tables; so any number of threads leaves the same bits.
+A bucket is trained where its tables are, by the same steps that train whole tables, in turns: in one, each cell of
+centers meets another one of contexts, so that threads share no row, and any number of them leaves the same bits.
 """
 
 from typing import NamedTuple
@@ -14,27 +15,13 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from efge.kernels.intrinsics import atomic_add, atomic_load
-from efge.kernels.rows import ABREAST
-from efge.kernels.steps import (
-    ABANDONED,
-    AT_ONCE,
-    BROKEN,
-    FREE,
-    REORDER,
-    TICKET,
-    draw_pool,
-    fetch,
-    leave,
-    merge,
-    move,
-    row_of,
-    wait_for_all,
-)
+from efge.kernels.intrinsics import atomic_add, atomic_load, high_product, prefetch
+from efge.kernels.rows import ABREAST, CHUNK
+from efge.kernels.steps import ABANDONED, AT_ONCE, BROKEN, FREE, REORDER, SIGNALS, move, wait_for_all
 from efge.kernels.streams import GOLDEN, U, mix, stream, unit
 
 _NONE, _ONE = U(0), U(1)
-# Of a record: the row of its center, pairs of its group in all parts, its contexts and its negatives.
+# Of a record: the row of its center, pairs of its group in all cells, its contexts and its negatives.
 _CENTER, _PAIRS, _CONTEXTS, _NEGATIVES = U(0), U(1), U(2), U(3)
 HEAD = 4
 
@@ -131,7 +118,7 @@ def collect_pairs(codes, offsets, window, part, shift, ends, contexts):
 
 @njit
 def _look_at_group(group, begins, contexts, shift, shares, key, counts):
-    """How many contexts of a group, and how many negatives against it, there are in each part.
+    """How many contexts of a group, and how many negatives against it, there are in each cell.
 
     Negatives are as many as expected: a fraction of one is one as often.
     """
@@ -140,63 +127,72 @@ def _look_at_group(group, begins, contexts, shift, shares, key, counts):
     for p in range(begin, end):
         counts[U(contexts[p]) >> U(shift), _NONE] += 1
     state = stream(key, group)
-    for part in range(U(counts.shape[0])):
+    for cell in range(U(counts.shape[0])):
         state += GOLDEN
-        counts[part, _ONE] = np.int64(np.float64(end - begin) * shares[part] + unit(mix(state)))
+        counts[cell, _ONE] = np.int64(np.float64(end - begin) * shares[cell] + unit(mix(state)))
 
 
 @njit(cache=True, nogil=True)
-def size_buckets(order, begins, contexts, shift, shares, key, sizes):
-    """How many records and contexts the bucket of each part of contexts will have."""
-    counts = np.empty((sizes.shape[0], 2), np.int64)
+def size_buckets(order, centers, begins, contexts, shift, shares, key, sizes):
+    """How many records and contexts there will be for each cell of centers and each of contexts."""
+    counts = np.empty((sizes.shape[1], 2), np.int64)
     for i in range(U(order.shape[0])):
-        _look_at_group(U(order[i]), begins, contexts, shift, shares, key, counts)
-        for part in range(U(sizes.shape[0])):
-            if counts[part, _NONE] + counts[part, _ONE] > 0:
-                sizes[part, _NONE] += 1
-                sizes[part, _ONE] += counts[part, _NONE]
+        group = U(order[i])
+        own = U(centers[group]) >> U(shift)
+        _look_at_group(group, begins, contexts, shift, shares, key, counts)
+        for cell in range(U(sizes.shape[1])):
+            if counts[cell, _NONE] + counts[cell, _ONE] > 0:
+                sizes[own, cell, _NONE] += 1
+                sizes[own, cell, _ONE] += counts[cell, _NONE]
 
 
 @njit(cache=True, nogil=True)
-def fill_buckets(order, rows, begins, contexts, shift, shares, key, heads, places, buckets):
-    """Write the records of all groups, in an order, to where heads and contexts of each bucket are to stand."""
-    counts = np.empty((heads.shape[0], 2), np.int64)
+def fill_buckets(order, centers, begins, contexts, shift, shares, key, heads, places, buckets):
+    """Write the records of all groups, in an order, to where those of each pair of cells and their contexts stand."""
+    counts = np.empty((heads.shape[1], 2), np.int64)
     mask = (_ONE << U(shift)) - _ONE
     for i in range(U(order.shape[0])):
         group = U(order[i])
+        own = U(centers[group]) >> U(shift)
         _look_at_group(group, begins, contexts, shift, shares, key, counts)
-        for part in range(U(heads.shape[0])):
-            if counts[part, _NONE] + counts[part, _ONE] > 0:
-                head = U(heads[part])
-                buckets[head + _CENTER] = rows[group]
+        for cell in range(U(heads.shape[1])):
+            if counts[cell, _NONE] + counts[cell, _ONE] > 0:
+                head = U(heads[own, cell])
+                buckets[head + _CENTER] = U(centers[group]) & mask
                 buckets[head + _PAIRS] = begins[group + _ONE] - begins[group]
-                buckets[head + _CONTEXTS] = counts[part, _NONE]
-                buckets[head + _NEGATIVES] = counts[part, _ONE]
-                heads[part] += HEAD
+                buckets[head + _CONTEXTS] = counts[cell, _NONE]
+                buckets[head + _NEGATIVES] = counts[cell, _ONE]
+                heads[own, cell] += HEAD
         for p in range(U(begins[group]), U(begins[group + _ONE])):
-            part = U(contexts[p]) >> U(shift)
-            buckets[U(places[part])] = U(contexts[p]) & mask
-            places[part] += 1
+            cell = U(contexts[p]) >> U(shift)
+            buckets[U(places[own, cell])] = U(contexts[p]) & mask
+            places[own, cell] += 1
 
 
 class Tables(NamedTuple):
-    """A part of the centers and one of the contexts, slopes, and the alias table of the noise in the latter part."""
+    """A part of the centers and one of the contexts, and where their cells begin and end; slopes; noise.
+
+    `keep` and `other` are an alias table for each cell of contexts.
+    """
 
     centers: np.ndarray
     contexts: np.ndarray
+    center_cells: np.ndarray
+    context_cells: np.ndarray
     slopes: np.ndarray
     keep: np.ndarray
     other: np.ndarray
 
 
 class Plan(NamedTuple):
-    """How often a negative is observed, how large their pools are, how the learning rate falls with each record.
+    """How often a negative is observed, how large their pools are and how many rows are observed with one.
 
-    The rest is as for whole tables.
+    The learning rate falls by as much in each turn. The rest is as for whole tables.
     """
 
     weight: float
     pool: int
+    served: int
     rate: float
     rate_fall: float
     floor: float
@@ -204,22 +200,9 @@ class Plan(NamedTuple):
     scale: float
 
 
-class Work(NamedTuple):
-    """Records, a head each; contexts of record r are from firsts[r] on; block b is records from blocks[b] on."""
-
-    heads: np.ndarray
-    firsts: np.ndarray
-    contexts: np.ndarray
-    blocks: np.ndarray
-    key: np.uint64
-
-
 class Notes(NamedTuple):
-    """What a thread keeps in mind of a block: rows by name, of centers and contexts, and of what a center observes."""
+    """What a thread keeps in mind: where a cell's rows are listed, a pool, and what a center observes of which rows."""
 
-    slots: np.ndarray
-    centers: np.ndarray
-    contexts: np.ndarray
     marks: np.ndarray
     pool: np.ndarray
     rows: np.ndarray
@@ -230,133 +213,154 @@ class Notes(NamedTuple):
 
 
 @njit
-def _observe(heads, record, contexts, first, weight, pool, at, marks, rows, seen):
-    """List the rows that a record's center observes, and how often as 0 and as 1; how many, and where in the pool.
+def _draw_pool(contexts, keep, other, first, size, state, pool):
+    """Rows of a cell for a pool of negatives."""
+    width = U(contexts.shape[1])
+    for i in range(U(pool.shape[0])):
+        state += GOLDEN
+        bits = mix(state)
+        slot = high_product(bits, size)
+        slot = slot if (bits & U(0xFFFFFFFF)) < U(keep[first + slot]) else U(other[first + slot])
+        pool[i] = slot
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(contexts, np.int64((first + slot) * width + j))
+    return state
 
-    Of a group's n pairs, a negative stands against those with another context. What is done for a row that is new to
-    the list stands here twice: in a function of its own, the arrays' reference counts would cost more than the work.
+
+@njit
+def _observe(data, head, contexts, weight, pool, at, base, marks, rows, seen):
+    """List the rows that a record's center observes, from `base` on, and how often as 0 and as 1.
+
+    The answer is how many they are, and where in the pool it stopped. Of a group's n pairs, a negative stands against
+    those with another context. What is done for a row that is new to the list stands here twice: in a function of its
+    own, the arrays' reference counts would cost more than the work.
     """
     count = _NONE
-    for k in range(first, first + U(heads[record, _CONTEXTS])):
-        row = U(contexts[k])
+    for k in range(contexts, contexts + U(data[head + _CONTEXTS])):
+        row = U(data[k])
         i = U(marks[row])
         if marks[row] == FREE:
             i = count
             marks[row] = i
-            rows[i] = row
+            rows[i] = base + row
             seen[_NONE, i] = 0
             seen[_ONE, i] = 0
             count += _ONE
         seen[_ONE, i] += np.float32(1.0)
-    pairs = np.float32(heads[record, _PAIRS])
-    for _ in range(U(heads[record, _NEGATIVES])):
+    pairs = np.float32(data[head + _PAIRS])
+    for _ in range(U(data[head + _NEGATIVES])):
         row = U(pool[at])
         at = at + _ONE if at + _ONE < U(pool.shape[0]) else _NONE
         i = U(marks[row])
         if marks[row] == FREE:
             i = count
             marks[row] = i
-            rows[i] = row
+            rows[i] = base + row
             seen[_NONE, i] = 0
             seen[_ONE, i] = 0
             count += _ONE
         seen[_NONE, i] += np.float32(weight) * (np.float32(1.0) - seen[_ONE, i] / pairs)
+    for i in range(count):
+        marks[U(rows[i]) - base] = FREE
     return count, at
 
 
 @njit
-def _find_rows(work, first, last, slots, names, base, centers, contexts):
-    """Rows for the centers, then for the contexts of the records from `first` to `last`; how many of both, after each.
-
-    The first row is padding.
-    """
-    slots[:] = FREE
-    count = _ONE
-    for record in range(first, last):
-        row = row_of(U(work.heads[record, _CENTER]), slots, names, base, count)
-        centers[record - first] = row
-        count += U(row == count)
-    own = count
-    slots[:] = FREE
-    begin = U(work.firsts[first])
-    for k in range(begin, U(work.firsts[last])):
-        row = row_of(U(work.contexts[k]), slots, names, base, count)
-        contexts[k - begin] = row
-        count += U(row == count)
-    return own, count
+def _ask_for(table, data, begin, end, base):
+    """Have rows brought near that are needed soon."""
+    width = U(table.shape[1])
+    for k in range(begin, end):
+        row = base + U(data[k])
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(row * width + j))
 
 
 @njit
-def _block(number, place, work, tables, plan, room, notes):
-    """Do the steps of one block and leave the differences; whether all is finite."""
-    heads, firsts, names, copies, slopes = work.heads, work.firsts, room.names, room.copies, tables.slopes
-    slots, centers, contexts, marks, pool = notes.slots, notes.centers, notes.contexts, notes.marks, notes.pool
-    rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
-    first, last = U(work.blocks[number]), U(work.blocks[number + _ONE])
-    base = place * U(names.shape[0] // room.counts.shape[0])
-    own, count = _find_rows(work, first, last, slots, names, base, centers, contexts)
-    state = stream(work.key, number)
-    state, count = draw_pool(tables.keep, tables.other, state, slots, names, base, count, pool)
-    fetch(tables.centers, names, copies, _NONE, base + _ONE, base + own)
-    fetch(tables.contexts, names, copies, _NONE, base + own, base + count)
-    begin, at, finite = U(firsts[first]), _NONE, True
-    for record in range(first, last):
-        rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(record)))
-        own_first = U(firsts[record]) - begin
-        listed, at = _observe(heads, record, contexts, own_first, plan.weight, pool, at, marks, rows, seen)
-        center = base + U(centers[record - first])
-        finite &= move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
-    room.counts[place, _NONE] = own
-    room.counts[place, _ONE] = count
-    room.counts[place, U(2)] = own
-    leave(tables.contexts, names, copies, _NONE, base + own, base + count)
-    leave(tables.centers, names, copies, _NONE, base + _ONE, base + own)
-    return finite
+def _clip(table, row, floor):
+    for j in range(U(table.shape[1])):
+        table[row, j] = max(table[row, j], np.float32(floor))
 
 
 @njit
-def _take_notes(room, plan):
-    rows = room.names.shape[0] // room.counts.shape[0]
-    slots = 1
-    while slots < 2 * rows:
-        slots *= 2
+def _meet(own, other_cell, turn, data, key, tables, plan, notes):
+    """Train a cell of centers and one of contexts by the records of both; whether all is finite."""
+    centers, contexts, slopes, keep, other = tables.centers, tables.contexts, tables.slopes, tables.keep, tables.other
+    marks, pool, rows, seen = notes.marks, notes.pool, notes.rows, notes.seen
+    products, steps, gain = notes.products, notes.steps, notes.gain
+    cells = U(tables.center_cells.shape[0] - 1)
+    number = own * cells + other_cell
+    head = U(2) * cells * cells
+    for k in range(number):
+        head += U(HEAD) * U(data[U(2) * k]) + U(data[U(2) * k + _ONE])
+    records = U(data[U(2) * number])
+    met = head + U(HEAD) * records
+    first_center, first = U(tables.center_cells[own]), U(tables.context_cells[other_cell])
+    size = U(tables.context_cells[other_cell + _ONE]) - first
+    state, at, served = stream(key, number), _NONE, U(plan.served)
+    for record in range(records):
+        if served >= U(plan.served):
+            state = _draw_pool(contexts, keep, other, first, size, state, pool)
+            served = _NONE
+        ahead = met + U(data[head + _CONTEXTS])
+        if record + _ONE < records:
+            following = head + U(HEAD)
+            _ask_for(centers, data, following + _CENTER, following + _PAIRS, first_center)
+            _ask_for(contexts, data, ahead, ahead + U(data[following + _CONTEXTS]), first)
+        served += U(data[head + _CONTEXTS]) + U(data[head + _NEGATIVES])
+        listed, at = _observe(data, head, met, plan.weight, pool, at, first, marks, rows, seen)
+        through = np.float64(np.int64(turn)) + np.float64(np.int64(record)) / np.float64(np.int64(records))
+        rate = np.float32(plan.rate - plan.rate_fall * through)
+        center = first_center + U(data[head + _CENTER])
+        pad = U(rows[_NONE])
+        if not move(centers, center, contexts, rows, pad, listed, seen, slopes, plan, rate, products, steps, gain):
+            return False
+        if plan.floor > -np.inf:
+            _clip(centers, center, plan.floor)
+            for i in range(listed):
+                _clip(contexts, U(rows[i]), plan.floor)
+        head += U(HEAD)
+        met = ahead
+    return True
+
+
+@njit
+def _take_notes(data, tables, plan):
+    cells = U(tables.center_cells.shape[0] - 1)
+    longest, largest = _NONE, _NONE
+    head = U(2) * cells * cells
+    for number in range(cells * cells):
+        for _ in range(U(data[U(2) * number])):
+            longest = max(longest, U(data[head + _CONTEXTS]) + U(data[head + _NEGATIVES]))
+            head += U(HEAD)
+        head += U(data[U(2) * number + _ONE])
+    for cell in range(cells):
+        largest = max(largest, U(tables.context_cells[cell + _ONE]) - U(tables.context_cells[cell]))
     return Notes(
-        np.empty(slots, np.int32),
-        np.empty(rows, np.int32),
-        np.empty(rows, np.int32),
-        np.full(rows, FREE, np.int32),
+        np.full(largest, FREE, np.int32),
         np.empty(plan.pool, np.int32),
-        np.empty(rows + ABREAST, np.int64),
-        np.empty((2, rows + ABREAST), np.float32),
+        np.empty(longest + U(ABREAST), np.int64),
+        np.empty((2, longest + U(ABREAST)), np.float32),
         np.empty(AT_ONCE + ABREAST, np.float32),
         np.empty(AT_ONCE, np.float32),
-        np.empty(room.copies.shape[1], np.float32),
+        np.empty(tables.centers.shape[1], np.float32),
     )
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def train(thread, threads, work, tables, plan, room):
-    """What one of some threads does of a bucket. Stops before merging what is not finite."""
-    signals, counts, names, copies = room.signals, room.counts, room.names, room.copies
-    notes = _take_notes(room, plan)
-    all_of_it = np.ones(0, np.float32)
-    count = U(work.blocks.shape[0] - 1)
-    done = _NONE
-    while done < count:
-        blocks = min(U(counts.shape[0]), count - done)
+def train(thread, threads, data, key, tables, plan, signals):
+    """What one of some threads does of a bucket; all leave it together. Stops where something is not finite.
+
+    Beyond what all kernels that train have, `signals` has the next cell of centers to take in each turn.
+    """
+    notes = _take_notes(data, tables, plan)
+    cells = U(tables.center_cells.shape[0] - 1)
+    for turn in range(cells):
         while True:
-            place = U(atomic_add(signals, TICKET, 1))
-            if place >= blocks:
+            own = U(atomic_add(signals, np.int64(SIGNALS) + np.int64(turn), 1))
+            if own >= cells:
                 break
-            if not _block(done + place, place, work, tables, plan, room, notes):
+            if not _meet(own, (own + turn) % cells, turn, data, key, tables, plan, notes):
                 atomic_add(signals, BROKEN, 1)
         wait_for_all(signals, threads)
         if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
             break
-        if thread == 0:
-            signals[TICKET] = 0
-        merge(U(thread), U(threads), tables.centers, names, copies, counts, 0, all_of_it, blocks, plan.floor)
-        merge(U(thread), U(threads), tables.contexts, names, copies, counts, 1, all_of_it, blocks, plan.floor)
-        wait_for_all(signals, threads)
-        done += blocks
-    return done

@@ -116,13 +116,14 @@ def draw_pool(keep, other, state, slots, names, base, count, pool):
 
 
 @njit(fastmath=REORDER)
-def move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, products, steps, gain):
-    """Move a center and the rows that it observes, in eights filled up by padding; whether all is finite."""
+def move(centers, center, table, rows, pad, count, seen, slopes, plan, rate, products, steps, gain):
+    """Move a center and the rows of a table that it observes, in eights filled up by one row; whether all is finite.
+
+    What is not finite is left as it is.
+    """
     low, scale = np.float32(plan.low), np.float32(plan.scale)
-    worth, most = np.float32(0.0), np.float32(0.0)
+    most = np.float32(0.0)
     for i in range(count):
-        marks[rows[i]] = FREE
-        rows[i] += base
         most = max(most, seen[_NONE, i] + seen[_ONE, i])
     turns = max(1, np.int64(np.ceil(most / np.float32(A_TURN))))
     if turns > 1:
@@ -130,28 +131,29 @@ def move(copies, center, base, count, slopes, plan, rate, marks, rows, seen, pro
             seen[_NONE, i] /= np.float32(turns)
             seen[_ONE, i] /= np.float32(turns)
     while count % U(ABREAST):
-        rows[count] = base
+        rows[count] = pad
         seen[_NONE, count] = 0
         seen[_ONE, count] = 0
         count += _ONE
     for first in range(_NONE, count, U(AT_ONCE)):
         size = min(U(AT_ONCE), count - first)
         for i in range(_NONE, size, U(ABREAST)):
-            meet_rows(copies, np.int64(center), copies, rows, np.int64(first + i), products, np.int64(i))
+            meet_rows(centers, np.int64(center), table, rows, np.int64(first + i), products, np.int64(i))
         square, own_step = products[size], np.float32(0.0)
         steps[:] = 0.0
         for _ in range(turns):
             for i in range(_NONE, size, U(ABREAST)):
                 at, where = np.int64(i), np.int64(first + i)
                 own_step += choose_steps(slopes, seen, where, products, at, square, low, scale, rate, steps)
+        if not abs(own_step) < np.inf:
+            return False
         for j in range(U(gain.shape[0])):
-            gain[j] = copies[center, j] + own_step * copies[center, j]
+            gain[j] = centers[center, j] + own_step * centers[center, j]
         for i in range(_NONE, size, U(ABREAST)):
-            move_rows(copies, np.int64(center), copies, rows, np.int64(first + i), steps, np.int64(i), gain)
+            move_rows(centers, np.int64(center), table, rows, np.int64(first + i), steps, np.int64(i), gain)
         for j in range(U(gain.shape[0])):
-            copies[center, j] = gain[j]
-        worth += own_step
-    return abs(worth) < np.inf
+            centers[center, j] = gain[j]
+    return True
 
 
 @njit

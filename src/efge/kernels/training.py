@@ -63,13 +63,14 @@ class Model(NamedTuple):
 class Plan(NamedTuple):
     """How far contexts reach, how many negatives stand against each, how the learning rate falls with each center.
 
-    Contexts are those after a center, and those before it unless `forward`.
+    Contexts are before and after a center. With `stars`, only the first node of a walk is a center, and all others are
+    its contexts.
     `group` contexts share their negatives, which come from pools of the size `pool`. Merged, no entry is below `floor`.
     Slopes are given for scores from `low` on, in cells of the width 1 / scale.
     """
 
     window: int
-    forward: bool
+    stars: bool
     negatives: int
     group: int
     pool: int
@@ -114,11 +115,12 @@ class Notes(NamedTuple):
 
 
 @njit
-def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, seen):
-    """List the rows that a center observes, and how often as 0 and as 1; how many, and where in the pool it stopped.
+def _look_around(center, begin, end, plan, known, where, pool, at, base, marks, rows, seen):
+    """List the rows that a center observes, from `base` on, and how often as 0 and as 1.
 
-    What is done for a row that is new to the list stands here twice: in a function of its own, the arrays' reference
-    counts would cost more than the work.
+    Rows below `known` are of walks' nodes, others only of negatives. The answer is how many are listed, and where in
+    the pool it stopped. What is done for a row that is new to the list stands here twice: in a function of its own, the
+    arrays' reference counts would cost more than the work.
     """
     count = _NONE
     position = begin
@@ -133,7 +135,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
                 if marks[row] == FREE:
                     i = count
                     marks[row] = i
-                    rows[i] = row
+                    rows[i] = base + row
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
@@ -145,7 +147,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
             row = U(pool[at])
             at = at + _ONE if at + _ONE < U(pool.shape[0]) else _NONE
             against = together
-            if row < own:
+            if row < known:
                 for k in range(first, position):
                     against -= U(k != center) & U(U(where[k]) == row)
             if against:
@@ -153,7 +155,7 @@ def _look_around(center, begin, end, plan, own, where, pool, at, marks, rows, se
                 if marks[row] == FREE:
                     i = count
                     marks[row] = i
-                    rows[i] = row
+                    rows[i] = base + row
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
@@ -174,6 +176,27 @@ def _find_nodes(nodes, begin, end, slots, names, base, where):
 
 
 @njit
+def _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where):
+    """Rows for the first nodes of walks, then for the others; how many rows the block has after each."""
+    begin = U(offsets[first_walk])
+    slots[:] = FREE
+    count = _ONE
+    for walk in range(first_walk, last_walk):
+        p = U(offsets[walk])
+        row = row_of(U(nodes[p]), slots, names, base, count)
+        where[p - begin] = row
+        count += U(row == count)
+    own = count
+    slots[:] = FREE
+    for walk in range(first_walk, last_walk):
+        for p in range(U(offsets[walk]) + _ONE, U(offsets[walk + _ONE])):
+            row = row_of(U(nodes[p]), slots, names, base, count)
+            where[p - begin] = row
+            count += U(row == count)
+    return own, count
+
+
+@njit
 def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count, turn_starts, turns):
     """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
     slots[:] = FREE
@@ -190,7 +213,7 @@ def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count
 
 
 @njit
-def _look_along_paths(center, begin, end, turn_starts, turns, marks, rows, seen):
+def _look_along_paths(center, begin, end, turn_starts, turns, base, marks, rows, seen):
     """List the rows on the paths to a center's contexts, and how often paths turn there to 0 and to 1; how many."""
     count = _NONE
     for position in range(begin, end):
@@ -202,7 +225,7 @@ def _look_along_paths(center, begin, end, turn_starts, turns, marks, rows, seen)
             if marks[row] == FREE:
                 i = count
                 marks[row] = i
-                rows[i] = row
+                rows[i] = base + row
                 seen[_NONE, i] = 0
                 seen[_ONE, i] = 0
                 count += _ONE
@@ -223,10 +246,12 @@ def _block(number, place, work, model, plan, room, notes):
     base = place * U(names.shape[0] // room.counts.shape[0])
     shift = U(names.shape[0])
     end = U(offsets[last_walk])
-    own = _find_nodes(nodes, begin, end, slots, names, base, where)
-    count = own
     has_tree = model.path_starts.shape[0] > 0
-    first_context = own if has_tree else _ONE
+    if plan.stars:
+        own, count = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where)
+    else:
+        own = count = _find_nodes(nodes, begin, end, slots, names, base, where)
+    known, first_context = count, own if has_tree or plan.stars else _ONE
     if has_tree:
         count = _find_paths(
             nodes, begin, end, model.path_starts, model.paths, slots, names, base, count, turn_starts, turns
@@ -237,7 +262,7 @@ def _block(number, place, work, model, plan, room, notes):
     served, at, finite = CENTERS_A_POOL, _NONE, True
     for walk in range(first_walk, last_walk):
         walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
-        for p in range(walk_begin, walk_end):
+        for p in range(walk_begin, walk_begin + _ONE if plan.stars else walk_end):
             if served == CENTERS_A_POOL and not has_tree:
                 drawn = count
                 state, count = draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
@@ -246,14 +271,15 @@ def _block(number, place, work, model, plan, room, notes):
             served += 1
             rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
             low_end = p - U(plan.window) if p > walk_begin + U(plan.window) else walk_begin
-            low_end = p if plan.forward else low_end
-            high_end = min(walk_end, p + U(plan.window) + _ONE)
+            high_end = walk_end if plan.stars else min(walk_end, p + U(plan.window) + _ONE)
             if has_tree:
-                listed = _look_along_paths(p, low_end, high_end, turn_starts, turns, marks, rows, seen)
+                listed = _look_along_paths(p, low_end, high_end, turn_starts, turns, base, marks, rows, seen)
             else:
-                listed, at = _look_around(p, low_end, high_end, plan, own, where, pool, at, marks, rows, seen)
+                listed, at = _look_around(p, low_end, high_end, plan, known, where, pool, at, base, marks, rows, seen)
+            for i in range(listed):
+                marks[U(rows[i]) - base] = FREE
             center = base + shift + U(where[p])
-            finite &= move(copies, center, base, listed, slopes, plan, rate, marks, rows, seen, products, steps, gain)
+            finite &= move(copies, center, copies, rows, base, listed, seen, slopes, plan, rate, products, steps, gain)
     room.counts[place, _NONE] = own
     room.counts[place, _ONE] = count
     room.counts[place, U(2)] = first_context

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from efge.kernels.intrinsics import high_product, prefetch
-from efge.kernels.streams import GOLDEN, U, mix, stream, unit
+from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
 
 ABREAST = 64
 # After so many rejections in a row a second-order step is drawn from its exact distribution, whatever p and q are.
@@ -51,6 +51,28 @@ def choose(key, count, chosen):
     for i in range(U(chosen.shape[0])):
         state += GOLDEN
         chosen[i] = high_product(mix(state), U(count))
+
+
+@njit(cache=True, nogil=True)
+def draw_stars(key, indptr, indices, keep, other, node_keep, node_other, stars):
+    """Fill each row with a node and some of its neighbors, drawn by alias tables of nodes and of rows of the graph.
+
+    Where there is none of rows, neighbors are as likely as each other.
+    """
+    state = stream(key, _NONE)
+    for star in range(U(stars.shape[0])):
+        state += GOLDEN
+        node = pick(node_keep, node_other, mix(state))
+        row = U(indptr[node])
+        degree = U(indptr[node + _ONE]) - row
+        stars[star, _NONE] = node
+        for i in range(_ONE, U(stars.shape[1])):
+            state += GOLDEN
+            bits = mix(state)
+            place = row + high_product(bits, degree)
+            if keep.shape[0] and (bits & U(0xFFFFFFFF)) >= U(keep[place]):
+                place = row + U(other[place])
+            stars[star, i] = indices[place]
 
 
 class Steps(NamedTuple):
