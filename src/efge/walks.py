@@ -7,8 +7,9 @@ of threads. Walks are numbered pass after pass; each pass visits all nodes once,
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -33,6 +34,8 @@ from efge.writing import written_whole
 
 # Nodes in a round: enough to keep threads busy, few enough to stay in the cache.
 _ROUND_NODES = 1 << 21
+# Of a round with more nodes than this, each thread is given so many shares, so that one that is held up takes fewer.
+_SMALL, _SHARES = 1 << 14, 2
 _HELD_APART_EVERY = 100
 # A walk of a corpus that is longer than this is cut, so that memory stays bounded; pairs across a cut are lost.
 _LONGEST_WALK = 1 << 10
@@ -152,22 +155,28 @@ class Walks:
             yield from _corpus_rounds(self.graph, self.strategy.walks, self.threads)
             return
         first, key = 0, stream_key(self.seed, epoch, "walks")
+        # While one round is used the next one is made, so that no thread has to wait for another.
+        made: deque[_Made] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             for starts in self._starts(epoch):
-                walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
-                lengths = np.empty(len(starts), np.int32)
-                cuts = np.linspace(0, len(starts), self.threads + 1).astype(int).tolist()
-                own, *others = (slice(*cut) for cut in pairwise(cuts))
-                jobs = [
-                    pool.submit(self._stepper.walk, starts[part], key, first + part.start, walks[part], lengths[part])
-                    for part in others
-                ]
-                # This thread takes a share too: handing it to another one would take longer than a small round.
-                self._stepper.walk(starts[own], key, first, walks[own], lengths[own])
-                for job in jobs:
-                    job.result()
+                made.append(self._begin(starts, key, first, pool))
                 first += len(starts)
-                yield round_of(walks, lengths)
+                if len(made) > 1:
+                    yield made.popleft().whole()
+            for some in made:
+                yield some.whole()
+
+    def _begin(self, starts: Nodes, key: np.uint64, first: int, pool: ThreadPoolExecutor) -> _Made:
+        """Let threads make the walks from some nodes, of which the first has the number `first`."""
+        walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
+        lengths = np.empty(len(starts), np.int32)
+        shares = self.threads * _SHARES if walks.size > _SMALL else 1
+        cuts = np.linspace(0, len(starts), shares + 1).astype(int).tolist()
+        jobs = [
+            pool.submit(self._stepper.walk, starts[a:b], key, first + a, walks[a:b], lengths[a:b])
+            for a, b in pairwise(cuts)
+        ]
+        return _Made(walks, lengths, jobs)
 
     @property
     def held_apart_every(self) -> int | None:
@@ -263,6 +272,21 @@ class Walks:
                 stream.write(data.data)
                 if progress is not None:
                     progress(len(some))
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A round that is being made."""
+
+    walks: npt.NDArray[Any]
+    lengths: npt.NDArray[np.int32]
+    jobs: list[Future[None]]
+
+    def whole(self) -> Round:
+        """The round, when all of it is there."""
+        for job in self.jobs:
+            job.result()
+        return round_of(self.walks, self.lengths)
 
 
 def round_of(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
