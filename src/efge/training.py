@@ -41,7 +41,7 @@ MOST_BLOCKS, MOST_BYTES = 64, 1 << 25
 _MOST_TOGETHER, _POOLS = 4, (16, 512)
 # How often a negative of a pool is used, in a graph of few nodes and of many: more often is faster, as fewer rows are
 # fetched, but in a graph of some thousand nodes it was seen to cost some thousandths of a score.
-_USES, _NODES_FOR_A_USE = (3.4, 10.0), 1000
+_USES, _NODES_FOR_A_USE = (3.4, 20.0), 600
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
 # Rows that are copied at once.
