@@ -164,9 +164,9 @@ class ClusterEngine:
         return [machine.get("object_store_memory", 0.0) for machine in self._machines()]
 
     def _cores_a_bucket(self) -> int:
-        """Cores for each of the buckets that can be trained at once, so that few parts are enough for many cores."""
+        """Cores for each of the buckets that can be trained at once, so that fewer parts are enough for many cores."""
         cores = [int(machine["CPU"]) for machine in self._machines()]
-        return max(1, min(min(cores), sum(cores) // len(self.job.parts)))
+        return max(1, min(min(cores), sum(cores) // len(self.job.parts), self.job.brief.cells))
 
     def begin(self, job: Job) -> None:
         """Make the parts as they begin."""
