@@ -243,10 +243,11 @@ def whole():
     return model().fit(GRAPH)
 
 
-@pytest.mark.parametrize("family", ["bernoulli", "bernoulli-poisson"])
-def test_the_same_bits_at_any_number_of_threads(family):
+@pytest.mark.parametrize(("family", "parts"), [("bernoulli", 2), ("bernoulli-poisson", 2), ("bernoulli", 9)])
+def test_the_same_bits_at_any_number_of_threads(family, parts):
+    """Also where there are more threads than cells."""
     graph = nx.barabasi_albert_graph(4000, 3, seed=1)
-    changes = {"family": family, "walks_per_node": 3, "partitions": 2}
+    changes = {"family": family, "walks_per_node": 3, "partitions": parts}
     made = [model(**changes, threads=threads).fit(graph) for threads in (1, 2, 5)]
     assert made[0].embedding_ == made[1].embedding_ == made[2].embedding_
     assert made[0].context_embedding_ == made[1].context_embedding_

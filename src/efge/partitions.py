@@ -258,7 +258,6 @@ class LocalEngine:
         *self.tables, self.walks, self.buckets = [_File(self.folder / name) for name in names]
         for file in (*self.tables, self.walks, self.buckets):
             self._leaving.callback(file.close)
-        self._threads = self._leaving.enter_context(Threads(self._count))
         self._behind = self._leaving.enter_context(ThreadPoolExecutor(1))
         return self
 
@@ -274,6 +273,7 @@ class LocalEngine:
     def begin(self, job: Job) -> None:
         """Make the parts as they begin."""
         self.job = job
+        self._threads = self._leaving.enter_context(Threads(min(self._count, job.parts.cells)))
         self.noise = [job.noise(part) for part in range(len(job.parts))]
         for part in range(len(job.parts)):
             for file, rows in zip(self.tables, first_tables(job.parts.members(part), job.brief), strict=True):

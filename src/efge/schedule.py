@@ -388,6 +388,7 @@ def start_bucket(
 ) -> Callable[[], bool]:
     """Let a part of centers and one of contexts be trained by the bucket of both, after what was started before.
 
+    There are no more threads than a part has cells: others would begin with the next bucket too soon.
     What comes back waits for it, and says whether all is finite. If it is not, both are left as they were when it
     happened.
     """
@@ -404,9 +405,7 @@ def start_bucket(
     model = kernel.Tables(*tables, *cells, _fixed(brief.slopes), _fixed(noise[0]), _fixed(noise[1]))
     key = stream_key(brief.seed, which.wave, f"negatives of {which.centers} and {which.contexts}")
     data, signals = _fixed(data), np.zeros(steps.SIGNALS + brief.cells, np.int64)
-    wait = threads.start(
-        lambda thread, count: kernel.train(thread, count, data, key, model, plan, signals), signals, brief.cells
-    )
+    wait = threads.start(lambda thread, count: kernel.train(thread, count, data, key, model, plan, signals), signals)
 
     def finished() -> bool:
         wait()

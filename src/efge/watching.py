@@ -55,15 +55,14 @@ class Threads:
         for job in jobs:
             job.result()
 
-    def start(self, train: Callable[[int, int], Any], signals: Signals, most: int) -> Callable[[], None]:
-        """As `run`, without waiting for it: what comes back does. What is started meanwhile comes after it.
+    def start(self, train: Callable[[int, int], Any], signals: Signals) -> Callable[[], None]:
+        """Let all threads train without waiting for it: what comes back does. What is started meanwhile comes after it.
 
-        For that, threads must leave `train` together, and `most` be the same each time.
+        For that, all threads must have work, and leave `train` together.
         """
         signals[:] = 0
-        threads = min(self.count, most)
         with _abandoning(signals):
-            jobs = [self._pool.submit(_share, train, number, threads, signals) for number in range(threads)]
+            jobs = [self._pool.submit(_share, train, number, self.count, signals) for number in range(self.count)]
 
         def wait() -> None:
             for job in jobs:
