@@ -461,4 +461,4 @@ def test_the_plan_knows_how_large_the_graph_is():
     walks = efge.Walks(graph, walks_per_node=1, walk_length=10, seed=1)
     corpus, family = Corpus(walks, 10, 1), as_family("normal")
     model = kernel.Model(*(np.zeros((1, CHUNK), np.float32),) * 2, cubics(family, "slope"), *(np.zeros(1),) * 5)
-    assert training._plan(corpus, family, settings(window=10, negatives=5), model).pool == 100
+    assert training._plan(corpus, family, settings(window=10, negatives=5), model).pool == 60

@@ -237,11 +237,10 @@ class _Rows(NamedTuple):
         if weights is None:
             none = np.empty(0, np.uint32), np.empty(0, np.int32)
             return cls(indptr, indices, *none, *alias_table(np.diff(indptr).astype(np.float64)))
-        # In units of the heaviest edge, so that no sum overflows.
-        shares = weights.astype(np.float64) / weights.max(initial=0.0)
         keep, other = np.empty(len(indices), np.uint32), np.empty(len(indices), np.int32)
-        alias_tables(indptr, shares, keep, other)
-        ends = np.concatenate([[0.0], np.cumsum(shares)])
+        alias_tables(indptr, weights.astype(np.float64), keep, other)
+        # In units of the heaviest edge, so that no sum overflows; a node of none but tiny ones is then never drawn.
+        ends = np.concatenate([[0.0], np.cumsum(weights.astype(np.float64) / weights.max())])
         return cls(indptr, indices, keep, other, *alias_table(np.diff(ends[indptr])))
 
 
