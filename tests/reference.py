@@ -255,7 +255,7 @@ def train_rounds(
 ):
     """Tables after rounds of blocks, each of which begins with the tables that the round before has left.
 
-    The path to a node is a list of (place, turn); `shares` of differences are merged.
+    The path to a node is a list of (place, turn); `shares` of what changes count.
     """
     for begin in range(0, len(blocks), abreast):
         moves = []
@@ -264,10 +264,10 @@ def train_rounds(
             moves.append(train_block(walks, centers, contexts, family, noise, plan, stream, first_center, tree))
             first_center += sum(map(len, walks))
         for table, which in ((centers, 0), (contexts, 1)):
-            for move in moves:
-                for node, difference in move[which].items():
-                    share = shares[node] if which and len(shares) else 1.0
-                    table[node] = np.maximum(table[node] + share * difference, plan.floor)
+            for node in {node for move in moves for node in move[which]}:
+                share = shares[node] if which and len(shares) else 1.0
+                change = sum(move[which][node] for move in moves if node in move[which])
+                table[node] = np.maximum(table[node] + share * change, plan.floor)
 
 
 def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_block, first_center):

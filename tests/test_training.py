@@ -20,6 +20,7 @@ from efge.families import as_family, cubics
 from efge.kernels import plain, steps
 from efge.kernels import training as kernel
 from efge.kernels.rows import CHUNK
+from efge.watching import Threads
 
 
 def settings(**changes):
@@ -45,7 +46,7 @@ def prepared(walks, family, chosen, blocks=None):
         room = steps.Room(
             training.aligned(2 * blocks * rows, chosen.dim),
             np.zeros(blocks * rows + 8, np.int32)[: blocks * rows],
-            np.zeros((blocks, 3), np.int64),
+            np.zeros((blocks, 4), np.int64),
             room.signals,
         )
     return corpus, model, plan, room
@@ -78,6 +79,7 @@ CASES = [
         1,
         {"walk_length": 2, "walks_per_node": 20},
     ),
+    ("bernoulli", {"stars": True, "one_table": True, "learning_rate": 0.2}, 3, {}),
     ("bernoulli", {"softmax": True}, 3, {}),
     ("bernoulli", {"softmax": True, "window": 30, "dim": 20}, 2, {"walk_length": 45, "walks_per_node": 1}),
 ]
@@ -89,6 +91,7 @@ def test_the_kernel_does_what_its_twin_does(family, changes, blocks, walked):
     walks = efge.Walks(nx.karate_club_graph(), **({"walks_per_node": 3, "seed": 5} | walked))
     corpus, model, plan, room = prepared(walks, family, chosen, blocks)
     centers, contexts = (table[:, : chosen.dim].astype(float) for table in (model.centers, model.contexts))
+    contexts = centers if chosen.one_table else contexts
     for work, _ in corpus.pieces(10**9):
         noise = (model.keep, model.other)
         reference.train_rounds(
@@ -314,8 +317,9 @@ def test_the_likelihood_is_that_of_the_vectors():
     corpus, model, plan, _ = prepared(walks, family, chosen)
     random = np.random.default_rng(0)
     model.centers[:, :8], model.contexts[:, :8] = random.normal(size=(2, 34, 8)) * 0.5
-    look = training._look(corpus, family, model, plan)
-    look(0)
+    with Threads(3) as threads:
+        look = training._look(corpus, family, model, plan, threads)
+        look(0)
     scores = np.einsum("id,ikd->ik", model.centers[look.sample[:, 0]], model.contexts[look.sample[:, 1:]])
     scores = np.clip(scores.astype(float), *family.bounds)
     counts = look.sample[:, 2:] != look.sample[:, 1:2]

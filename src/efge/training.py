@@ -44,6 +44,8 @@ _MOST_TOGETHER, _POOLS = 4, (16, 512)
 _USES, _NODES_FOR_A_USE = (3.4, 20.0), 600
 # Work between two reports of progress, in multiplications; some tenths of a second.
 _PIECE = 1 << 28
+# Parts of a look that threads share.
+_PARTS_OF_A_LOOK = 8
 # Rows that are copied at once.
 _ROWS_AT_ONCE = 1 << 14
 # Entries of vectors seldom exceed 3, and no sound training has brought them so far.
@@ -137,11 +139,11 @@ def train(
     plan = _plan(corpus, family, settings, model)
     room = _room(corpus, plan, tree, settings)
     model = model._replace(shares=_shares(corpus, tree, room))
-    look = _look(corpus, family, model, plan)
     keeper = Keeper(checkpoints, lambda: identity(walks, corpus.visits, family, asdict(settings)))
     tables = trained.centers, trained.contexts
     tell = progress or (lambda at: None)
     with Threads(walks.threads) as threads, keeper.watching():
+        look = _look(corpus, family, model, plan, threads)
         look.state = trained.state = keeper.begin(tables)
         if not look.state.pieces:
             look(0)
@@ -166,14 +168,18 @@ def train(
     return trained
 
 
-def _look(corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan) -> Look:
+def _look(corpus: Corpus, family: Family, model: kernel.Model, plan: kernel.Plan, threads: Threads) -> Look:
     log_probs, scale = log_probs_of(family)
 
-    def measure(sample: Sample) -> float:
+    def likelihood(sample: Sample) -> float:
         tables = model.centers, model.contexts
         if len(model.path_starts):
             return float(plain.mean_path_log_likelihood(*tables, sample, model.path_starts, model.paths))
         return float(plain.mean_log_likelihood(*tables, sample, log_probs, plan.low, scale))
+
+    def measure(sample: Sample) -> float:
+        some = [part for part in np.array_split(sample, _PARTS_OF_A_LOOK) if len(part)]
+        return float(np.average(threads.share(likelihood, some), weights=[len(part) for part in some]))
 
     reach = Reach(plan.window, plan.stars, plan.negatives)
     return Look(corpus.walks, reach, (model.keep, model.other), corpus.pairs, measure)
@@ -318,7 +324,7 @@ def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> 
     return steps.Room(
         aligned(2 * blocks * rows, settings.dim),
         np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
-        np.zeros((blocks, 3), np.int64),
+        np.zeros((blocks, 4), np.int64),
         np.zeros(steps.SIGNALS, np.int64),
     )
 

@@ -55,6 +55,10 @@ class Threads:
         for job in jobs:
             job.result()
 
+    def share(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """What a function says of each of some items, which threads share."""
+        return list(self._pool.map(function, items))
+
     def start(self, train: Callable[[int, int], Any], signals: Signals) -> Callable[[], None]:
         """Let all threads train without waiting for it: what comes back does. What is started meanwhile comes after it.
 

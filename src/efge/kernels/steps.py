@@ -23,9 +23,10 @@ REORDER = {"reassoc", "contract", "nsz", "arcp"}
 AT_ONCE, A_TURN = 32, 8
 
 _NONE, _ONE = U(0), U(1)
-# Rows that are asked for before they are needed; names has so many entries more than are used.
-_AHEAD = U(4)
+# Rows that are asked for before they are needed.
+AHEAD = 4
 FREE = np.int32(-1)
+NOTHING = U(0xFFFFFFFFFFFFFFFF)
 _yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
@@ -33,9 +34,8 @@ class Room(NamedTuple):
     """Room for the copies of a round's blocks, and for what threads tell each other.
 
     Each block has as many rows: one of zeros for padding, its centers, its contexts, negatives or places of the tree.
-    `names` says which they are, `counts` how many centers (and the padding), how many rows in all, and which is the
-    first context. Where nodes are centers and contexts by one name, the first half of `copies` is of contexts, the
-    second of centers.
+    `names` says which they are, `counts` how many centers (and the padding), how many rows in all, which is the first
+    context, and which thread did the block. The first half of `copies` is of contexts, the second of centers.
     """
 
     copies: np.ndarray
@@ -93,18 +93,6 @@ def fetch(table, names, copies, shift, begin, end):
 
 
 @njit
-def leave(table, names, copies, shift, begin, end):
-    """Turn copies into differences."""
-    width = U(table.shape[1])
-    for row in range(begin, end):
-        node = U(names[row])
-        for j in range(_NONE, width, U(CHUNK)):
-            prefetch(table, np.int64(U(names[row + _AHEAD]) * width + j))
-        for j in range(width):
-            copies[row + shift, j] -= table[node, j]
-
-
-@njit
 def draw_pool(keep, other, state, slots, names, base, count, pool):
     """Rows for a pool of negatives; how many rows the block has then."""
     for i in range(U(pool.shape[0])):
@@ -157,25 +145,51 @@ def move(centers, center, table, rows, pad, count, seen, slopes, plan, rate, pro
 
 
 @njit
-def merge(thread, threads, table, names, copies, counts, which, shares, blocks, floor):
-    """Add differences to the rows that a thread owns, block after block.
+def gather(thread, table, names, copies, counts, which, kind, blocks, firsts, owned, count):
+    """Add what all blocks have changed of a row to its first copy, if this thread made that one, and list it.
 
-    Copies of centers come after those of contexts, if there are more copies than names; else each name has its own.
+    All blocks of a round copied the same row, so that the table says from what each of them began. `firsts` is a hash
+    table of first copies: 32 bits of the node and its kind, then where the copy is, then whether it is this thread's.
+    The answer is how many are listed, after `count` of before.
     """
     rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
-    shift = _NONE if which else U(copies.shape[0] - names.shape[0])
+    mask = U(firsts.shape[0] - 1)
+    shift = _NONE if which else U(names.shape[0])
     for block in range(blocks):
-        first = U(counts[block, U(2)]) if which else _ONE
-        for row in range(block * rows + first, block * rows + U(counts[block, which])):
-            node, ahead = U(names[row]), U(names[row + _AHEAD])
-            if (ahead * GOLDEN >> U(32)) * threads >> U(32) == thread:
-                for j in range(_NONE, width, U(CHUNK)):
-                    prefetch(table, np.int64(ahead * width + j))
-            if (node * GOLDEN >> U(32)) * threads >> U(32) != thread:
-                continue
-            share = shares[node] if which and shares.shape[0] else np.float32(1.0)
-            for j in range(width):
-                table[node, j] += share * copies[row + shift, j]
-            if floor > -np.inf:
+        own = U(U(counts[block, U(3)]) == thread)
+        begin = block * rows + (U(counts[block, U(2)]) if which else _ONE)
+        for row in range(begin, block * rows + U(counts[block, which])):
+            key = U(names[row]) << _ONE | kind
+            slot = (key * GOLDEN >> U(32)) & mask
+            while firsts[slot] != NOTHING and firsts[slot] >> U(32) != key:
+                slot = (slot + _ONE) & mask
+            if firsts[slot] == NOTHING:
+                firsts[slot] = key << U(32) | (row + shift) << _ONE | own
+                owned[count] = row + shift
+                count += own
+            elif firsts[slot] & _ONE:
+                first, node = (firsts[slot] & U(0xFFFFFFFF)) >> _ONE, key >> _ONE
                 for j in range(width):
-                    table[node, j] = max(table[node, j], np.float32(floor))
+                    copies[first, j] += copies[row + shift, j] - table[node, j]
+    return count
+
+
+@njit
+def put_back(table, names, copies, shares, owned, begin, end, floor):
+    """Put copies in the place of rows; where only shares of their changes count, those."""
+    every, width = U(names.shape[0]), U(table.shape[1])
+    for i in range(begin, end):
+        copy, ahead = U(owned[i]), U(owned[i + U(AHEAD)])
+        node = U(names[copy - every if copy >= every else copy])
+        ahead = U(names[ahead - every if ahead >= every else ahead])
+        for j in range(_NONE, width, U(CHUNK)):
+            prefetch(table, np.int64(ahead * width + j))
+        if shares.shape[0]:
+            share = shares[node]
+            for j in range(width):
+                copies[copy, j] = table[node, j] + share * (copies[copy, j] - table[node, j])
+        if floor > -np.inf:
+            for j in range(width):
+                copies[copy, j] = max(copies[copy, j], np.float32(floor))
+        for j in range(width):
+            table[node, j] = copies[copy, j]

@@ -1,9 +1,9 @@
 """Stochastic gradient ascent over walks: in blocks that fit the cache, in rounds that give the same bits everywhere.
 
-A block is some consecutive walks. It copies the rows of their nodes and of a pool of negatives, does its steps on the
-copies, one after the other, and leaves the differences. A round is a fixed number of blocks, all of which begin with
-the same tables; when all are done, each thread adds the differences to the rows that it owns, block after block. So
-every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
+A block is some consecutive walks. It copies the rows of their nodes and of a pool of negatives, and does its steps on
+the copies, one after the other. A round is a fixed number of blocks, all of which begin with the same tables; when all
+are done, the first copy of each row takes its place, with what later blocks have changed of the row, block after block.
+So every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
 
 A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
 each observed as 0 as often. Steps, copies and threads that meet are those of ``steps``.
@@ -18,16 +18,18 @@ from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.rows import ABREAST
 from efge.kernels.steps import (
     ABANDONED,
+    AHEAD,
     AT_ONCE,
     BROKEN,
     FREE,
+    NOTHING,
     REORDER,
     TICKET,
     draw_pool,
     fetch,
-    leave,
-    merge,
+    gather,
     move,
+    put_back,
     row_of,
     wait_for_all,
 )
@@ -47,7 +49,7 @@ class Model(NamedTuple):
 
     With a tree, contexts are no nodes but the places where paths part, and there are no negatives: the path to node v
     is paths[path_starts[v]:path_starts[v + 1]], each 2 * row + turn, and a turn, 0 or 1, is what is observed.
-    Differences of row r are merged `shares[r]` times.
+    Of what changes in row r of them, `shares[r]` counts.
     """
 
     centers: np.ndarray
@@ -99,6 +101,7 @@ class Notes(NamedTuple):
     """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows.
 
     With a tree, turns[turn_starts[p]:turn_starts[p + 1]] is the path to the node at position p, each 2 * row + turn.
+    `firsts` is a hash table of the first copies of rows in a round, of which `owned` are this thread's.
     """
 
     slots: np.ndarray
@@ -112,6 +115,8 @@ class Notes(NamedTuple):
     products: np.ndarray
     steps: np.ndarray
     gain: np.ndarray
+    firsts: np.ndarray
+    owned: np.ndarray
 
 
 @njit
@@ -235,7 +240,7 @@ def _look_along_paths(center, begin, end, turn_starts, turns, base, marks, rows,
 
 @njit
 def _block(number, place, work, model, plan, room, notes):
-    """Do the steps of one block and leave the differences; whether all is finite."""
+    """Do the steps of one block on copies of rows; whether all is finite."""
     nodes, offsets, names, copies = work.nodes, work.offsets, room.names, room.copies
     slots, where, marks, pool = notes.slots, notes.where, notes.marks, notes.pool
     turn_starts, turns = notes.turn_starts, notes.turns
@@ -283,8 +288,6 @@ def _block(number, place, work, model, plan, room, notes):
     room.counts[place, _NONE] = own
     room.counts[place, _ONE] = count
     room.counts[place, U(2)] = first_context
-    leave(model.contexts, names, copies, _NONE, base + first_context, base + count)
-    leave(model.centers, names, copies, shift, base + _ONE, base + own)
     return finite
 
 
@@ -294,9 +297,11 @@ def _take_notes(room, plan, path_starts):
     for node in range(path_starts.shape[0] - 1):
         longest_path = max(longest_path, path_starts[node + 1] - path_starts[node])
     rows = room.names.shape[0] // room.counts.shape[0]
-    slots = 1
+    slots = firsts = 1
     while slots < 2 * rows:
         slots *= 2
+    while firsts < 2 * room.names.shape[0]:
+        firsts *= 2
     return Notes(
         np.empty(slots, np.int32),
         np.empty(rows, np.int32),
@@ -309,13 +314,28 @@ def _take_notes(room, plan, path_starts):
         np.empty(AT_ONCE + ABREAST, np.float32),
         np.empty(AT_ONCE, np.float32),
         np.empty(room.copies.shape[1], np.float32),
+        np.empty(firsts, np.uint64),
+        np.zeros(room.copies.shape[0] + AHEAD, np.int64),
     )
+
+
+@njit
+def _merge(thread, blocks, model, plan, room, notes):
+    """Bring what a round's blocks have changed into the tables: a thread does the rows whose first copy it made."""
+    names, copies, counts, firsts, owned = room.names, room.copies, room.counts, notes.firsts, notes.owned
+    centers, contexts = model.centers, model.contexts
+    kind = U(centers.ctypes.data != contexts.ctypes.data)
+    firsts[:] = NOTHING
+    some = gather(thread, centers, names, copies, counts, _NONE, _NONE, blocks, firsts, owned, _NONE)
+    count = gather(thread, contexts, names, copies, counts, _ONE, kind, blocks, firsts, owned, some)
+    put_back(centers, names, copies, model.shares[:0], owned, _NONE, some, plan.floor)
+    put_back(contexts, names, copies, model.shares, owned, some, count, plan.floor)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def train(thread, threads, work, model, plan, room):
     """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
-    signals, counts, names, copies = room.signals, room.counts, room.names, room.copies
+    signals, counts = room.signals, room.counts
     notes = _take_notes(room, plan, model.path_starts)
     count = U(work.blocks.shape[0] - 1)
     done = _NONE
@@ -325,6 +345,7 @@ def train(thread, threads, work, model, plan, room):
             place = U(atomic_add(signals, TICKET, 1))
             if place >= blocks:
                 break
+            counts[place, U(3)] = thread
             if not _block(done + place, place, work, model, plan, room, notes):
                 atomic_add(signals, BROKEN, 1)
         wait_for_all(signals, threads)
@@ -332,8 +353,7 @@ def train(thread, threads, work, model, plan, room):
             break
         if thread == 0:
             signals[TICKET] = 0
-        merge(U(thread), U(threads), model.centers, names, copies, counts, 0, model.shares, blocks, plan.floor)
-        merge(U(thread), U(threads), model.contexts, names, copies, counts, 1, model.shares, blocks, plan.floor)
+        _merge(U(thread), blocks, model, plan, room, notes)
         wait_for_all(signals, threads)
         done += blocks
     return done
