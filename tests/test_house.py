@@ -27,6 +27,7 @@ ROOMS = [
     "kernels.text",
     "kernels.streams",
     "kernels.walks",
+    "kernels.second_order",
     "kernels.rows",
     "kernels.steps",
     "kernels.training",

@@ -12,7 +12,7 @@ from efge.errors import check_counts
 from efge.graph import Graph
 from efge.kernels.rows import CHUNK
 from efge.model import EFGE
-from efge.strategies import UniformWalk
+from efge.strategies import Node2VecWalk, UniformWalk
 
 # Python, the libraries and the compiled code; what training needs besides for any graph at most: copies of a round's
 # blocks, walks that are made and walks that are trained on. Measured by benchmarks/memory.py.
@@ -103,9 +103,12 @@ def estimate_memory(
     in_memory = 0 if mmap else tables if parts is None else min(tables, 2 * tables // parts)
     # Walkers have rows and neighbors of their own, and tables to draw weighted neighbors by; training has visits, and
     # tables to draw negatives by; and there is a pass over all nodes in random order.
-    by_weight = weighted and not isinstance(model._strategy(), UniformWalk) and model._strategy() != "uniform"
+    strategy = model._strategy()
+    by_weight = weighted and not isinstance(strategy, UniformWalk) and strategy != "uniform"
     walks = (4 if entries < 2**32 else 8) * count + (number + (16 if by_weight else 0)) * entries
     walks += (2 * 8 + 2 * 4 + 2 * number + (8 if by_weight else 0)) * count
+    # Walks of second order ask four bits for each neighbor whether there may be an edge.
+    walks += entries // 2 if isinstance(strategy, Node2VecWalk) and strategy.q != 1 else 0
     kind = "integers" if graph is None or graph.names.dtype != object else "words"
     return Memory(
         program=round(_PROGRAM),

@@ -13,10 +13,13 @@ import numpy.typing as npt
 
 from efge.graph import Graph, Nodes
 from efge.kernels import walks as kernel
+from efge.kernels.second_order import Bias, hint_at_edges, second_order_walks
 from efge.kernels.streams import alias_tables
 
 # Going back counts at most so much more than all else: more changes nothing that can be seen, and sums stay finite.
 _MOST_BACK = 1e300
+# Entries of a graph for each 64 bits that hint at its edges: four bits each.
+_ENTRIES_A_HINT = 16
 
 
 @dataclass(frozen=True)
@@ -78,7 +81,7 @@ class Node2VecWalk:
             return Stepper(steps, None)
         highest = max(1.0, _inverse(self.q))
         back = min(_inverse(self.p) / highest, _MOST_BACK)
-        bias = kernel.Bias(
+        bias = Bias(
             near=1.0 / highest,
             far=_inverse(self.q) / highest,
             back=min(back, 1.0),
@@ -87,6 +90,10 @@ class Node2VecWalk:
             home=_inverse(self.p),
             directed=graph.directed,
         )
+        if bias.near != bias.far:
+            zeros = np.zeros if graph._file is None else graph._file.scratch
+            steps = steps._replace(hints=zeros(len(graph.indices) // _ENTRIES_A_HINT + 1, np.uint64))
+            hint_at_edges(steps.indptr, steps.indices, graph.directed, steps.hints)
         return Stepper(steps, bias)
 
 
@@ -140,7 +147,7 @@ class Stepper:
     """How walkers go from node to node: by first-order steps, and in second order if there is a bias."""
 
     steps: kernel.Steps
-    bias: kernel.Bias | None
+    bias: Bias | None
 
     def walk(
         self, starts: Nodes, key: np.uint64, first: int, walks: npt.NDArray[Any], lengths: npt.NDArray[Any]
@@ -149,7 +156,7 @@ class Stepper:
         if self.bias is None:
             kernel.first_order_walks(self.steps, starts, key, np.uint64(first), walks, lengths)
         else:
-            kernel.second_order_walks(self.steps, self.bias, starts, key, np.uint64(first), walks, lengths)
+            second_order_walks(self.steps, self.bias, starts, key, np.uint64(first), walks, lengths)
 
 
 def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
@@ -167,7 +174,7 @@ def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
         alias_tables(indptr, weights, keep, other)
     # Arrays of a file cannot be written to; compiled code is for one kind of arrays.
     indices.flags.writeable = weights.flags.writeable = False
-    return kernel.Steps(indptr, indices, weights, strength, keep, other)
+    return kernel.Steps(indptr, indices, weights, strength, keep, other, np.empty(0, np.uint64))
 
 
 def _strength(graph: Graph, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

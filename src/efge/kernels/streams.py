@@ -3,7 +3,7 @@
 import numpy as np
 from numba import njit
 
-from efge.kernels.intrinsics import high_product
+from efge.kernels.intrinsics import high_product, prefetch
 
 U = np.uint64
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -34,6 +34,26 @@ def pick(keep, other, bits):
     """A number drawn by an alias table: the upper bits choose a slot, the lower ones choose within it."""
     slot = high_product(bits, U(keep.shape[0]))
     return slot if (bits & U(0xFFFFFFFF)) < U(keep[slot]) else U(other[slot])
+
+
+@njit
+def draw_bits(state, bits, running):
+    """The next 64 bits of each of some streams; a loop of its own, because then the draws overlap."""
+    for i in range(running):
+        state[i] += GOLDEN
+        bits[i] = mix(state[i])
+
+
+@njit
+def apply_alias(indptr, indices, keep, other, nodes, bits, places, running):
+    """Turn slots of alias tables into places: the upper bits have chosen the slot, the lower ones choose within it."""
+    for i in range(running):
+        prefetch(keep, np.int64(places[i]))
+        prefetch(other, np.int64(places[i]))
+    for i in range(running):
+        if (bits[i] & U(0xFFFFFFFF)) >= U(keep[places[i]]):
+            places[i] = U(indptr[nodes[i]]) + U(other[places[i]])
+            prefetch(indices, np.int64(places[i]))
 
 
 @njit(cache=True, nogil=True)
