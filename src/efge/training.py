@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import deque
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ from efge.kernels import training as kernel
 from efge.kernels.rows import ABREAST, CHUNK
 from efge.kernels.streams import alias_tables
 from efge.seeds import stream_key
+from efge.threads import map_ahead
 from efge.tree import NO_TREE, Tree, huffman
 from efge.watching import LOOKS, Alias, Keeper, Look, Reach, Sample, Threads, identity
 from efge.writing import mapped
@@ -237,11 +239,18 @@ def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path |
     make = np.zeros if mapped_in is None else _mapped_floats(mapped_in)
     centers, contexts = (aligned(walks.graph.n_nodes, settings.dim, make) for _ in range(2))
     keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
-    if family.nonnegative:
-        plain.spread(keys[0], centers, settings.dim, 0.0, settings.dim**-0.5)
-        plain.spread(keys[1], contexts, settings.dim, 0.0, settings.dim**-0.5)
-    else:
-        plain.spread(keys[0], centers, settings.dim, -0.5 / settings.dim, 0.5 / settings.dim)
+    around = (0.0, settings.dim**-0.5) if family.nonnegative else (-0.5 / settings.dim, 0.5 / settings.dim)
+
+    def fill(begin: int) -> None:
+        end = min(begin + _ROWS_AT_ONCE, len(centers))
+        plain.spread(keys[0], centers, begin, end, settings.dim, *around)
+        if family.nonnegative:
+            plain.spread(keys[1], contexts, begin, end, settings.dim, *around)
+        elif mapped_in is None and not settings.one_table:
+            # Memory that was never written to is found only now, which takes longer than to train from it.
+            contexts[begin:end] = 0.0
+
+    deque(map_ahead(fill, range(0, len(centers), _ROWS_AT_ONCE), walks.threads), maxlen=0)
     return centers, centers if settings.one_table else contexts
 
 

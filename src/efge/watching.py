@@ -25,8 +25,10 @@ Sample = npt.NDArray[np.int64]
 Signals = npt.NDArray[np.int64]
 Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
-# Pairs held apart, and how often they are looked at.
+# Pairs held apart, and how often they are looked at; so many of them share their negatives, for most of the time of a
+# look is that of fetching rows.
 _HELD_PAIRS, LOOKS = 4096, 20
+_SHARED_BY = 8
 
 
 class Threads:
@@ -113,9 +115,9 @@ class Look:
         self.measure = measure
         random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
         found = _some_pairs(walks.held_apart(HELD_WALKS), reach, random)
-        negatives = np.empty((len(found), reach.negatives), np.int64)
+        negatives = np.empty((-(-len(found) // _SHARED_BY), reach.negatives), np.int64)
         plain.draw(stream_key(walks.seed, 0, "negatives held apart"), *noise, negatives.reshape(-1))
-        self.sample = np.hstack([found, negatives])
+        self.sample = np.hstack([found, np.repeat(negatives, _SHARED_BY, axis=0)[: len(found)]])
 
     @property
     def last(self) -> float:

@@ -3,11 +3,14 @@
 import numpy as np
 from numba import njit
 
+from efge.kernels.intrinsics import prefetch
 from efge.kernels.streams import GOLDEN, U, mix, pick, stream, unit
 
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}
 _NONE, _ONE = U(0), U(1)
+# Entries in a cache line.
+_LINE = U(16)
 
 
 @njit(fastmath=REORDER)
@@ -66,9 +69,9 @@ def train_plainly(work, model, plan):
 
 
 @njit(cache=True, nogil=True)
-def spread(key, table, dim, low, high):
-    """Fill the first `dim` entries of each row with uniform random numbers, from a stream for each row."""
-    for row in range(U(table.shape[0])):
+def spread(key, table, begin, end, dim, low, high):
+    """Fill the first `dim` entries of rows with uniform random numbers, from a stream for each row."""
+    for row in range(U(begin), U(end)):
         state = stream(key, row)
         for j in range(U(dim)):
             state += GOLDEN
@@ -90,6 +93,11 @@ def mean_log_likelihood(centers, contexts, sample, log_probs, low, scale):
     width = U(centers.shape[1])
     total = 0.0
     for i in range(U(sample.shape[0])):
+        ahead = min(i + _ONE, U(sample.shape[0] - 1))
+        for j in range(_NONE, width, _LINE):
+            prefetch(centers, np.int64(U(sample[ahead, _NONE]) * width + j))
+            for k in range(_ONE, U(sample.shape[1])):
+                prefetch(contexts, np.int64(U(sample[ahead, k]) * width + j))
         center = U(sample[i, _NONE])
         for k in range(_ONE, U(sample.shape[1])):
             if k > _ONE and sample[i, k] == sample[i, _ONE]:
