@@ -283,7 +283,7 @@ def test_the_likelihood_is_that_of_the_vectors(whole):
         *tables, training.cubics(family, "slope"), *noise, *training.NO_TREE, np.ones(0, "f4")
     )
     with Threads(2) as threads:
-        look = training._look(corpus, family, built, training._plan(corpus, family, chosen, built), threads)
+        look = training._look(corpus, family, built, training._plan(corpus, family, chosen, built.slopes), threads)
         likelihood = look.measure(look.sample)
     assert whole.history_["log_likelihood"][-1] == pytest.approx(likelihood, rel=1e-5)
 

@@ -133,14 +133,14 @@ def train(
     """
     settings.check()
     corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
-    centers, contexts = _tables(walks, family, settings, mapped_in)
-    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     tree = huffman(corpus.visits) if settings.softmax else NO_TREE
-    noise = _noise(corpus.visits, settings.noise_power)
-    model = kernel.Model(centers, contexts, cubics(family, "slope"), *noise, *tree, np.ones(0, np.float32))
-    plan = _plan(corpus, family, settings, model)
+    slopes, noise = cubics(family, "slope"), _noise(corpus.visits, settings.noise_power)
+    plan = _plan(corpus, family, settings, slopes)
     room = _room(corpus, plan, tree, settings)
-    model = model._replace(shares=_shares(corpus, tree, room))
+    whole = _tables(walks, family, settings, len(room.now.places), mapped_in)
+    centers, contexts = (table[: room.nodes] for table in whole)
+    model = kernel.Model(*whole, slopes, *noise, *tree, _shares(corpus, tree, room))
+    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     keeper = Keeper(checkpoints, lambda: identity(walks, corpus.visits, family, asdict(settings)))
     tables = trained.centers, trained.contexts
     tell = progress or (lambda at: None)
@@ -157,7 +157,7 @@ def train(
                 break
             _run(threads, work, model, plan, room, settings)
             if room.signals[steps.BROKEN]:
-                place = f"round {int(work.first_block) // len(room.counts)} or soon after it"
+                place = f"round {int(work.first_block) // len(room.now.counts)} or soon after it"
                 raise diverged(family, settings, place, trained)
             if pairs >= look.due or pairs == corpus.pairs:
                 look(pairs)
@@ -207,7 +207,7 @@ def _run(
             room.signals[steps.BROKEN] += 1
             model.centers[:], model.contexts[:] = before
         return
-    at_once = min(len(room.counts), len(work.blocks) - 1)
+    at_once = min(len(room.now.counts), len(work.blocks) - 1)
     threads.run(lambda thread, count: kernel.train(thread, count, work, model, plan, room), room.signals, at_once)
 
 
@@ -234,15 +234,21 @@ def _point_out_wildness(family: Family, settings: Settings, trained: Trained) ->
         )
 
 
-def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path | None = None) -> tuple[Floats, Floats]:
-    """Centers a little around zero and contexts at zero; where they may not be negative, both above it."""
+def _tables(
+    walks: Source, family: Family, settings: Settings, copies: int = 0, mapped_in: Path | None = None
+) -> tuple[Floats, Floats]:
+    """Centers a little around zero and contexts at zero; where they may not be negative, both above it.
+
+    After the rows of all nodes there is room for copies.
+    """
     make = np.zeros if mapped_in is None else _mapped_floats(mapped_in)
-    centers, contexts = (aligned(walks.graph.n_nodes, settings.dim, make) for _ in range(2))
+    nodes = walks.graph.n_nodes
+    centers, contexts = (aligned(nodes + copies, settings.dim, make) for _ in range(2))
     keys = [stream_key(walks.seed, 0, purpose) for purpose in ("centers", "contexts")]
     around = (0.0, settings.dim**-0.5) if family.nonnegative else (-0.5 / settings.dim, 0.5 / settings.dim)
 
     def fill(begin: int) -> None:
-        end = min(begin + _ROWS_AT_ONCE, len(centers))
+        end = min(begin + _ROWS_AT_ONCE, nodes)
         plain.spread(keys[0], centers, begin, end, settings.dim, *around)
         if family.nonnegative:
             plain.spread(keys[1], contexts, begin, end, settings.dim, *around)
@@ -250,7 +256,7 @@ def _tables(walks: Source, family: Family, settings: Settings, mapped_in: Path |
             # Memory that was never written to is found only now, which takes longer than to train from it.
             contexts[begin:end] = 0.0
 
-    deque(map_ahead(fill, range(0, len(centers), _ROWS_AT_ONCE), walks.threads), maxlen=0)
+    deque(map_ahead(fill, range(0, nodes, _ROWS_AT_ONCE), walks.threads), maxlen=0)
     return centers, centers if settings.one_table else contexts
 
 
@@ -295,13 +301,13 @@ def alias_table(weights: npt.NDArray[np.float64]) -> Alias:
     return keep, other
 
 
-def _plan(corpus: Corpus, family: Family, settings: Settings, model: kernel.Model) -> kernel.Plan:
+def _plan(corpus: Corpus, family: Family, settings: Settings, slopes: Floats) -> kernel.Plan:
     together = negatives_together(settings)
     pool = pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits))
     rate = float(settings.learning_rate)
     fall = (rate - float(settings.min_learning_rate)) / max(corpus.positions, 1)
     low, high = map(float, family.bounds)
-    scale = (model.slopes.shape[1] - 1) / (high - low)
+    scale = (slopes.shape[1] - 1) / (high - low)
     floor = 0.0 if family.nonnegative else -np.inf
     # Exactly these types: any other would make the kernel compile again.
     window, negatives = int(settings.window), int(settings.negatives)
@@ -320,21 +326,32 @@ def pool_size(settings: Settings, contexts: float, nodes: int) -> int:
     return min(max(math.ceil(drawn / uses), _POOLS[0]), _POOLS[1])
 
 
-def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings) -> steps.Room:
-    """Room for as many blocks as make a round, which follows from the graph and the settings, never from threads."""
+def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings, blocks: int | None = None) -> steps.Room:
+    """Room for two rounds; how many blocks make one follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
     others = plan.pool * math.ceil(corpus.most_centers / kernel.CENTERS_A_POOL)
-    rows = 1 + longest + (min(longest * tree.longest, len(corpus.visits)) if settings.softmax else others)
-    share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
-    centers = min(len(corpus.visits) * AVERAGE_VISITS, MOST_VISITS / max(share, 1e-9))
-    width = math.ceil(settings.dim / CHUNK) * CHUNK
-    most = min(MOST_BLOCKS, MOST_BYTES // (8 * rows * width))
-    blocks = max(1, min(most, int(centers / max(corpus.most_centers, 1))))
-    return steps.Room(
-        aligned(2 * blocks * rows, settings.dim),
-        np.zeros(blocks * rows + ABREAST, np.int32)[: blocks * rows],
-        np.zeros((blocks, 4), np.int64),
-        np.zeros(steps.SIGNALS, np.int64),
+    turns = longest * tree.longest if settings.softmax else 0
+    rows = 1 + longest + (min(turns, len(corpus.visits)) if settings.softmax else others)
+    if blocks is None:
+        share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
+        centers = min(len(corpus.visits) * AVERAGE_VISITS, MOST_VISITS / max(share, 1e-9))
+        width = math.ceil(settings.dim / CHUNK) * CHUNK
+        most = min(MOST_BLOCKS, MOST_BYTES // (8 * rows * width))
+        blocks = max(1, min(most, int(centers / max(corpus.most_centers, 1))))
+    now, after = (_round(blocks, rows, math.ceil(turns / rows)) for _ in range(2))
+    return steps.Room(now, after, len(corpus.visits), np.zeros(steps.SIGNALS, np.int64))
+
+
+def _round(blocks: int, rows: int, turns_a_row: int) -> steps.Round:
+    every = blocks * rows
+    return steps.Round(
+        names=np.zeros(every, np.int32),
+        places=np.zeros(2 * every, np.int64),
+        counts=np.zeros((blocks, 4), np.int64),
+        where=np.zeros(every, np.int32),
+        pools=np.zeros(every, np.int32),
+        turn_starts=np.zeros(every, np.int64),
+        turns=np.zeros(every * turns_a_row, np.int32),
     )
 
 
@@ -346,7 +363,8 @@ def _shares(corpus: Corpus, tree: Tree, room: steps.Room) -> Floats:
     """
     if tree is NO_TREE:
         return np.ones(0, np.float32)
-    blocks, a_round = len(room.counts), len(room.counts) * max(corpus.most_centers, 1)
+    blocks = len(room.now.counts)
+    a_round = blocks * max(corpus.most_centers, 1)
     seen = tree.passes(corpus.visits) / max(corpus.centers, 1) * a_round * corpus.pairs / max(corpus.centers, 1)
     return np.clip(_MOST_SEEN / np.maximum(seen, 1e-9), 1 / blocks, 1.0).astype(np.float32)
 
@@ -355,5 +373,5 @@ def _piece_size(corpus: Corpus, room: steps.Room, width: int) -> int:
     """Positions between two reports: whole rounds, not much longer than some tenths of a second."""
     per_position = width * max(1, corpus.pairs // max(corpus.positions, 1))
     size = min(_PIECE // per_position, corpus.positions // LOOKS)
-    a_round = len(room.counts) * corpus.longest_block
+    a_round = len(room.now.counts) * corpus.longest_block
     return max(1, size // max(a_round, 1)) * max(a_round, 1)

@@ -23,24 +23,39 @@ REORDER = {"reassoc", "contract", "nsz", "arcp"}
 AT_ONCE, A_TURN = 32, 8
 
 _NONE, _ONE = U(0), U(1)
-# Rows that are asked for before they are needed.
-AHEAD = 4
 FREE = np.int32(-1)
-NOTHING = U(0xFFFFFFFFFFFFFFFF)
 _yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
 
 
-class Room(NamedTuple):
-    """Room for the copies of a round's blocks, and for what threads tell each other.
+class Round(NamedTuple):
+    """What the blocks of a round hold; each block has as many rows.
 
-    Each block has as many rows: one of zeros for padding, its centers, its contexts, negatives or places of the tree.
-    `names` says which they are, `counts` how many centers (and the padding), how many rows in all, which is the first
-    context, and which thread did the block. The first half of `copies` is of contexts, the second of centers.
+    Its rows are one of zeros for padding, its centers, its contexts, negatives or places of the tree, as `names` says.
+    `places` says where they are in the table of contexts and, by its second half, in that of centers: a row of the
+    table, or a copy after the rows of all nodes. `counts` are how many centers a block has (and the padding), how many
+    rows, which is the first context, and how many rows are of walks. `where` has the rows of the walks' nodes, `pools`
+    those of negatives. With a tree, turns[turn_starts[p]:turn_starts[p + 1]] is the path to the node at position p,
+    each 2 * row + turn.
     """
 
-    copies: np.ndarray
     names: np.ndarray
+    places: np.ndarray
     counts: np.ndarray
+    where: np.ndarray
+    pools: np.ndarray
+    turn_starts: np.ndarray
+    turns: np.ndarray
+
+
+class Room(NamedTuple):
+    """Room for the round that is trained and for the one after it, and for what threads tell each other.
+
+    Tables have rows for this many `nodes`, and copies after them.
+    """
+
+    now: Round
+    after: Round
+    nodes: int
     signals: np.ndarray
 
 
@@ -80,27 +95,28 @@ def row_of(node, slots, names, base, count):
 
 
 @njit
-def fetch(table, names, copies, shift, begin, end):
-    """Copy the rows named from `begin` on, `shift` further; all are asked for before the first one is needed."""
+def fetch(table, nodes, names, places, shift, begin, end):
+    """Ask for the rows named from `begin` on, and make those copies that have places, `shift` further, for them."""
     width = U(table.shape[1])
     for row in range(begin, end):
         for j in range(_NONE, width, U(CHUNK)):
             prefetch(table, np.int64(U(names[row]) * width + j))
     for row in range(begin, end):
-        node = U(names[row])
-        for j in range(width):
-            copies[row + shift, j] = table[node, j]
+        place, node = U(places[row + shift]), U(names[row])
+        if place >= nodes:
+            for j in range(width):
+                table[place, j] = table[node, j]
 
 
 @njit
-def draw_pool(keep, other, state, slots, names, base, count, pool):
-    """Rows for a pool of negatives; how many rows the block has then."""
-    for i in range(U(pool.shape[0])):
+def draw_pool(keep, other, state, slots, names, base, count, pools, size):
+    """Rows for negatives, from `base` on; how many rows the block has then."""
+    for i in range(base, base + size):
         state += GOLDEN
         row = row_of(pick(keep, other, mix(state)), slots, names, base, count)
-        pool[i] = row
+        pools[i] = row
         count += U(row == count)
-    return state, count
+    return count
 
 
 @njit(fastmath=REORDER)
@@ -139,57 +155,46 @@ def move(centers, center, table, rows, pad, count, seen, slopes, plan, rate, pro
             gain[j] = centers[center, j] + own_step * centers[center, j]
         for i in range(_NONE, size, U(ABREAST)):
             move_rows(centers, np.int64(center), table, rows, np.int64(first + i), steps, np.int64(i), gain)
+        # Rows cannot leave the finite numbers, as no score moves far; what is a sum over rows can.
+        nothing = np.float32(0.0)
+        for j in range(U(gain.shape[0])):
+            nothing += gain[j] * np.float32(0.0)
+        if nothing != np.float32(0.0):
+            return False
         for j in range(U(gain.shape[0])):
             centers[center, j] = gain[j]
     return True
 
 
 @njit
-def gather(thread, table, names, copies, counts, which, kind, blocks, firsts, owned, count):
-    """Add what all blocks have changed of a row to its first copy, if this thread made that one, and list it.
+def bring_together(table, nodes, names, shared, again, counts, shares, floor):
+    """Add what other copies of rows have changed to the first ones, and put these, or their shares, in the rows' place.
 
-    All blocks of a round copied the same row, so that the table says from what each of them began. `firsts` is a hash
-    table of first copies: 32 bits of the node and its kind, then where the copy is, then whether it is this thread's.
-    The answer is how many are listed, after `count` of before.
+    The lists are of `counts` copies, counted from the first one in the table: the first copies of rows, and all others,
+    each after the first copy of its row.
     """
-    rows, width = U(names.shape[0] // counts.shape[0]), U(table.shape[1])
-    mask = U(firsts.shape[0] - 1)
-    shift = _NONE if which else U(names.shape[0])
-    for block in range(blocks):
-        own = U(U(counts[block, U(3)]) == thread)
-        begin = block * rows + (U(counts[block, U(2)]) if which else _ONE)
-        for row in range(begin, block * rows + U(counts[block, which])):
-            key = U(names[row]) << _ONE | kind
-            slot = (key * GOLDEN >> U(32)) & mask
-            while firsts[slot] != NOTHING and firsts[slot] >> U(32) != key:
-                slot = (slot + _ONE) & mask
-            if firsts[slot] == NOTHING:
-                firsts[slot] = key << U(32) | (row + shift) << _ONE | own
-                owned[count] = row + shift
-                count += own
-            elif firsts[slot] & _ONE:
-                first, node = (firsts[slot] & U(0xFFFFFFFF)) >> _ONE, key >> _ONE
-                for j in range(width):
-                    copies[first, j] += copies[row + shift, j] - table[node, j]
-    return count
-
-
-@njit
-def put_back(table, names, copies, shares, owned, begin, end, floor):
-    """Put copies in the place of rows; where only shares of their changes count, those."""
     every, width = U(names.shape[0]), U(table.shape[1])
-    for i in range(begin, end):
-        copy, ahead = U(owned[i]), U(owned[i + U(AHEAD)])
+    for i in range(U(counts[_ONE])):
+        first, copy = U(again[i, _NONE]), U(again[i, _ONE])
         node = U(names[copy - every if copy >= every else copy])
-        ahead = U(names[ahead - every if ahead >= every else ahead])
-        for j in range(_NONE, width, U(CHUNK)):
-            prefetch(table, np.int64(ahead * width + j))
+        for j in range(width):
+            table[nodes + first, j] += table[nodes + copy, j] - table[node, j]
+    for i in range(U(counts[_NONE])):
+        first = U(shared[i])
+        node = U(names[first - every if first >= every else first])
         if shares.shape[0]:
             share = shares[node]
             for j in range(width):
-                copies[copy, j] = table[node, j] + share * (copies[copy, j] - table[node, j])
-        if floor > -np.inf:
+                table[node, j] += share * (table[nodes + first, j] - table[node, j])
+        else:
             for j in range(width):
-                copies[copy, j] = max(copies[copy, j], np.float32(floor))
-        for j in range(width):
-            table[node, j] = copies[copy, j]
+                table[node, j] = table[nodes + first, j]
+        if floor > -np.inf:
+            raise_to(table, node, floor)
+
+
+@njit
+def raise_to(table, row, floor):
+    """Let no entry of a row be below the floor."""
+    for j in range(U(table.shape[1])):
+        table[row, j] = max(table[row, j], np.float32(floor))

@@ -1,9 +1,11 @@
 """Stochastic gradient ascent over walks: in blocks that fit the cache, in rounds that give the same bits everywhere.
 
-A block is some consecutive walks. It copies the rows of their nodes and of a pool of negatives, and does its steps on
-the copies, one after the other. A round is a fixed number of blocks, all of which begin with the same tables; when all
-are done, the first copy of each row takes its place, with what later blocks have changed of the row, block after block.
-So every sum has one order, and which thread did which block, or how many threads there were, changes no bit.
+A block is some consecutive walks, and does its steps one after the other. A round is a fixed number of blocks, all of
+which begin with the same tables. What a row is to a round is known before: while a round is trained, the rows of the
+blocks after it are named, negatives included. A row that only one block has is trained where it is. Of one that more
+blocks have, each has a copy; when all are done, the first copy takes the row's place, with what later blocks have
+changed of theirs, block after block. So every sum has one order, and which thread did which block, or how many threads
+there were, changes no bit.
 
 A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
 each observed as 0 as often. Steps, copies and threads that meet are those of ``steps``.
@@ -18,27 +20,27 @@ from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.rows import ABREAST
 from efge.kernels.steps import (
     ABANDONED,
-    AHEAD,
     AT_ONCE,
     BROKEN,
     FREE,
-    NOTHING,
     REORDER,
     TICKET,
+    bring_together,
     draw_pool,
     fetch,
-    gather,
     move,
-    put_back,
+    raise_to,
     row_of,
     wait_for_all,
 )
-from efge.kernels.streams import U, stream
+from efge.kernels.streams import GOLDEN, U, stream
 
 # A pool of negatives serves so many centers; then another one is drawn.
 CENTERS_A_POOL = 40
 
 _NONE, _ONE = U(0), U(1)
+# Numbers of centers are so far from each other that a place in a list can be added to them.
+_A_CENTER = U(1 << 32)
 
 
 class Model(NamedTuple):
@@ -98,35 +100,38 @@ class Work(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What a thread keeps in mind: where nodes are, what the pool holds, and what a center observes of which rows.
+    """What a thread keeps in mind: where nodes are in a block, what a center observes, which rows blocks share.
 
-    With a tree, turns[turn_starts[p]:turn_starts[p + 1]] is the path to the node at position p, each 2 * row + turn.
-    `firsts` is a hash table of the first copies of rows in a round, of which `owned` are this thread's.
+    `marks` has the last center that observed a row of a block, and where in its list. `firsts` is a hash table of a
+    round's nodes: the number of the round, the node, and its first row as a center and as a context, counted from 1.
+    `own` are rows of a block that this thread looks after. Of rows that blocks share, `shared` has the first copies and
+    `again` the others, each after the first one of its row, for centers and for contexts; `counts` of each.
     """
 
     slots: np.ndarray
-    where: np.ndarray
-    turn_starts: np.ndarray
-    turns: np.ndarray
     marks: np.ndarray
-    pool: np.ndarray
     rows: np.ndarray
     seen: np.ndarray
     products: np.ndarray
     steps: np.ndarray
     gain: np.ndarray
     firsts: np.ndarray
-    owned: np.ndarray
+    own: np.ndarray
+    shared: np.ndarray
+    again: np.ndarray
+    counts: np.ndarray
 
 
 @njit
-def _look_around(center, begin, end, plan, known, where, pool, at, base, marks, rows, seen):
-    """List the rows that a center observes, from `base` on, and how often as 0 and as 1.
+def _look_around(center, begin, end, number, plan, now, base, known, pool, at, notes):
+    """List the rows that a center observes, and how often as 0 and as 1.
 
     Rows below `known` are of walks' nodes, others only of negatives. The answer is how many are listed, and where in
     the pool it stopped. What is done for a row that is new to the list stands here twice: in a function of its own, the
     arrays' reference counts would cost more than the work.
     """
+    where, pools, places = now.where, now.pools, now.places
+    marks, rows, seen = notes.marks, notes.rows, notes.seen
     count = _NONE
     position = begin
     while position < end:
@@ -135,12 +140,12 @@ def _look_around(center, begin, end, plan, known, where, pool, at, base, marks, 
         together = _NONE
         while position < end and together < U(plan.group):
             if position != center:
-                row = U(where[position])
-                i = U(marks[row])
-                if marks[row] == FREE:
+                row = U(where[base + position])
+                i = U(marks[row]) - number
+                if i >= count:
                     i = count
-                    marks[row] = i
-                    rows[i] = base + row
+                    marks[row] = number + i
+                    rows[i] = places[base + row]
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
@@ -149,18 +154,18 @@ def _look_around(center, begin, end, plan, known, where, pool, at, base, marks, 
             position += _ONE
         # ... and the negatives that stand against all of them that are not the same node.
         for _ in range(U(plan.negatives) if together else _NONE):
-            row = U(pool[at])
-            at = at + _ONE if at + _ONE < U(pool.shape[0]) else _NONE
+            row = U(pools[pool + at])
+            at = at + _ONE if at + _ONE < U(plan.pool) else _NONE
             against = together
             if row < known:
                 for k in range(first, position):
-                    against -= U(k != center) & U(U(where[k]) == row)
+                    against -= U(k != center) & U(U(where[base + k]) == row)
             if against:
-                i = U(marks[row])
-                if marks[row] == FREE:
+                i = U(marks[row]) - number
+                if i >= count:
                     i = count
-                    marks[row] = i
-                    rows[i] = base + row
+                    marks[row] = number + i
+                    rows[i] = places[base + row]
                     seen[_NONE, i] = 0
                     seen[_ONE, i] = 0
                     count += _ONE
@@ -175,7 +180,7 @@ def _find_nodes(nodes, begin, end, slots, names, base, where):
     count = _ONE
     for p in range(begin, end):
         row = row_of(U(nodes[p]), slots, names, base, count)
-        where[p - begin] = row
+        where[base + p - begin] = row
         count += U(row == count)
     return count
 
@@ -189,48 +194,51 @@ def _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where
     for walk in range(first_walk, last_walk):
         p = U(offsets[walk])
         row = row_of(U(nodes[p]), slots, names, base, count)
-        where[p - begin] = row
+        where[base + p - begin] = row
         count += U(row == count)
     own = count
     slots[:] = FREE
     for walk in range(first_walk, last_walk):
         for p in range(U(offsets[walk]) + _ONE, U(offsets[walk + _ONE])):
             row = row_of(U(nodes[p]), slots, names, base, count)
-            where[p - begin] = row
+            where[base + p - begin] = row
             count += U(row == count)
     return own, count
 
 
 @njit
-def _find_paths(nodes, begin, end, path_starts, paths, slots, names, base, count, turn_starts, turns):
+def _find_paths(nodes, begin, end, path_starts, paths, slots, after, base, count):
     """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
+    names, turn_starts, turns = after.names, after.turn_starts, after.turns
     slots[:] = FREE
-    found = _NONE
+    found = base * U(turns.shape[0] // names.shape[0])
     for p in range(begin, end):
-        turn_starts[p - begin] = found
+        turn_starts[base + p - begin] = found
         for k in range(U(path_starts[U(nodes[p])]), U(path_starts[U(nodes[p]) + _ONE])):
             row = row_of(U(paths[k] >> 1), slots, names, base, count)
             count += U(row == count)
             turns[found] = np.int32(row) * 2 + (paths[k] & 1)
             found += _ONE
-    turn_starts[end - begin] = found
+    turn_starts[base + end - begin] = found
     return count
 
 
 @njit
-def _look_along_paths(center, begin, end, turn_starts, turns, base, marks, rows, seen):
+def _look_along_paths(center, begin, end, number, now, base, notes):
     """List the rows on the paths to a center's contexts, and how often paths turn there to 0 and to 1; how many."""
+    turn_starts, turns, places = now.turn_starts, now.turns, now.places
+    marks, rows, seen = notes.marks, notes.rows, notes.seen
     count = _NONE
     for position in range(begin, end):
         if position == center:
             continue
-        for k in range(U(turn_starts[position]), U(turn_starts[position + _ONE])):
+        for k in range(U(turn_starts[base + position]), U(turn_starts[base + position + _ONE])):
             row, turn = U(turns[k] >> 1), U(turns[k] & 1)
-            i = U(marks[row])
-            if marks[row] == FREE:
+            i = U(marks[row]) - number
+            if i >= count:
                 i = count
-                marks[row] = i
-                rows[i] = base + row
+                marks[row] = number + i
+                rows[i] = places[base + row]
                 seen[_NONE, i] = 0
                 seen[_ONE, i] = 0
                 count += _ONE
@@ -239,121 +247,193 @@ def _look_along_paths(center, begin, end, turn_starts, turns, base, marks, rows,
 
 
 @njit
-def _block(number, place, work, model, plan, room, notes):
-    """Do the steps of one block on copies of rows; whether all is finite."""
-    nodes, offsets, names, copies = work.nodes, work.offsets, room.names, room.copies
-    slots, where, marks, pool = notes.slots, notes.where, notes.marks, notes.pool
-    turn_starts, turns = notes.turn_starts, notes.turns
-    rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
-    slopes = model.slopes
+def _name(number, place, work, model, plan, after, slots):
+    """Name the rows of a block and draw its negatives."""
+    nodes, offsets, names, counts = work.nodes, work.offsets, after.names, after.counts
     first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
-    begin = U(offsets[first_walk])
-    base = place * U(names.shape[0] // room.counts.shape[0])
-    shift = U(names.shape[0])
-    end = U(offsets[last_walk])
+    begin, end = U(offsets[first_walk]), U(offsets[last_walk])
+    base = place * U(names.shape[0] // counts.shape[0])
     has_tree = model.path_starts.shape[0] > 0
     if plan.stars:
-        own, count = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where)
+        own, known = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, after.where)
     else:
-        own = count = _find_nodes(nodes, begin, end, slots, names, base, where)
-    known, first_context = count, own if has_tree or plan.stars else _ONE
+        own = known = _find_nodes(nodes, begin, end, slots, names, base, after.where)
     if has_tree:
-        count = _find_paths(
-            nodes, begin, end, model.path_starts, model.paths, slots, names, base, count, turn_starts, turns
-        )
-    fetch(model.contexts, names, copies, _NONE, base + first_context, base + count)
-    fetch(model.centers, names, copies, shift, base + _ONE, base + own)
-    state = stream(work.key, work.first_block + number)
-    served, at, finite = CENTERS_A_POOL, _NONE, True
+        count = _find_paths(nodes, begin, end, model.path_starts, model.paths, slots, after, base, known)
+    else:
+        centers = last_walk - first_walk if plan.stars else end - begin
+        size = (centers + U(CENTERS_A_POOL - 1)) // U(CENTERS_A_POOL) * U(plan.pool)
+        state = stream(work.key, work.first_block + number)
+        count = draw_pool(model.keep, model.other, state, slots, names, base, known, after.pools, size)
+    counts[place, _NONE] = own
+    counts[place, _ONE] = count
+    counts[place, U(2)] = own if has_tree or plan.stars else _ONE
+    counts[place, U(3)] = known
+
+
+@njit(inline="always")
+def _slot_of(node, number, firsts):
+    """Where a node is in a round's hash table, in which it is entered if it was not there."""
+    mask = U(firsts.shape[0] - 1)
+    slot = (node * GOLDEN >> U(16)) & mask
+    while U(firsts[slot, _NONE]) == number and U(firsts[slot, _ONE]) != node:
+        slot = (slot + _ONE) & mask
+    if U(firsts[slot, _NONE]) != number:
+        firsts[slot, _NONE] = number
+        firsts[slot, _ONE] = node
+        firsts[slot, U(2)] = _NONE
+        firsts[slot, U(3)] = _NONE
+    return slot
+
+
+@njit
+def _settle(thread, threads, number, blocks, model, nodes, after, notes):
+    """Say where the rows of a round are: in the tables or, where blocks share them, in copies, which are listed.
+
+    A thread does this for some nodes, and will bring together the copies of their rows.
+    """
+    names, places, block_counts, shares = after.names, after.places, after.counts, model.shares
+    firsts, own, shared, again, counts = notes.firsts, notes.own, notes.shared, notes.again, notes.counts
+    every = U(names.shape[0])
+    two_tables = U(model.centers.ctypes.data != model.contexts.ctypes.data)
+    counts[:] = 0
+    for block in range(blocks):
+        base = block * (every // U(block_counts.shape[0]))
+        end_of_centers, first_context = U(block_counts[block, _NONE]), U(block_counts[block, U(2)])
+        count = _NONE
+        for row in range(_ONE, U(block_counts[block, _ONE])):
+            own[count] = row
+            count += U((U(names[base + row]) * GOLDEN >> U(32)) * threads >> U(32) == thread)
+        for i in range(count):
+            row = U(own[i])
+            node = U(names[base + row])
+            slot = _slot_of(node, number, firsts)
+            for which in range(U(row >= end_of_centers), _ONE + U(row >= first_context)):
+                kind = which & two_tables
+                copy = base + row + (_NONE if which else every)
+                first = U(firsts[slot, U(2) + kind])
+                if first == _NONE:
+                    first = copy + _ONE
+                    firsts[slot, U(2) + kind] = first
+                    places[copy] = node
+                    if not (which and shares.shape[0] and shares[node] < np.float32(1.0)):
+                        continue
+                first -= _ONE
+                if U(places[first]) == node:
+                    places[first] = nodes + first
+                    shared[kind, U(counts[kind, _NONE])] = first
+                    counts[kind, _NONE] += 1
+                if first != copy:
+                    places[copy] = nodes + copy
+                    again[kind, U(counts[kind, _ONE]), _NONE] = first
+                    again[kind, U(counts[kind, _ONE]), _ONE] = copy
+                    counts[kind, _ONE] += 1
+
+
+@njit
+def _block(number, place, work, model, plan, nodes, now, notes):
+    """Do the steps of one block; whether all is finite."""
+    offsets, names, places, where = work.offsets, now.names, now.places, now.where
+    rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
+    centers, contexts, slopes = model.centers, model.contexts, model.slopes
+    first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
+    begin, shift = U(offsets[first_walk]), U(names.shape[0])
+    base = place * (shift // U(now.counts.shape[0]))
+    own, count = base + U(now.counts[place, _NONE]), base + U(now.counts[place, _ONE])
+    first_context, known = base + U(now.counts[place, U(2)]), U(now.counts[place, U(3)])
+    fetch(contexts, nodes, names, places, _NONE, first_context, count)
+    fetch(centers, nodes, names, places, shift, base + _ONE, own)
+    pool, served, at, finite = base, 0, _NONE, True
     for walk in range(first_walk, last_walk):
         walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
         for p in range(walk_begin, walk_begin + _ONE if plan.stars else walk_end):
-            if served == CENTERS_A_POOL and not has_tree:
-                drawn = count
-                state, count = draw_pool(model.keep, model.other, state, slots, names, base, count, pool)
-                fetch(model.contexts, names, copies, _NONE, base + drawn, base + count)
+            if served == CENTERS_A_POOL:
+                pool += U(plan.pool)
                 served = 0
             served += 1
             rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
             low_end = p - U(plan.window) if p > walk_begin + U(plan.window) else walk_begin
             high_end = walk_end if plan.stars else min(walk_end, p + U(plan.window) + _ONE)
-            if has_tree:
-                listed = _look_along_paths(p, low_end, high_end, turn_starts, turns, base, marks, rows, seen)
+            mark = (begin + p + _ONE) * _A_CENTER
+            if model.path_starts.shape[0]:
+                listed = _look_along_paths(p, low_end, high_end, mark, now, base, notes)
             else:
-                listed, at = _look_around(p, low_end, high_end, plan, known, where, pool, at, base, marks, rows, seen)
-            for i in range(listed):
-                marks[U(rows[i]) - base] = FREE
-            center = base + shift + U(where[p])
-            finite &= move(copies, center, copies, rows, base, listed, seen, slopes, plan, rate, products, steps, gain)
-    room.counts[place, _NONE] = own
-    room.counts[place, _ONE] = count
-    room.counts[place, U(2)] = first_context
+                listed, at = _look_around(p, low_end, high_end, mark, plan, now, base, known, pool, at, notes)
+            center, pad = U(places[base + shift + U(where[base + p])]), nodes + base
+            finite &= move(
+                centers, center, contexts, rows, pad, listed, seen, slopes, plan, rate, products, steps, gain
+            )
+    if plan.floor > -np.inf:
+        for row in range(base + _ONE, own):
+            if U(places[row + shift]) < nodes:
+                raise_to(centers, U(places[row + shift]), plan.floor)
+        for row in range(first_context, count):
+            if U(places[row]) < nodes:
+                raise_to(contexts, U(places[row]), plan.floor)
     return finite
 
 
 @njit
-def _take_notes(room, plan, path_starts):
-    longest_path = 0
-    for node in range(path_starts.shape[0] - 1):
-        longest_path = max(longest_path, path_starts[node + 1] - path_starts[node])
-    rows = room.names.shape[0] // room.counts.shape[0]
+def _take_notes(now, width):
+    every = now.names.shape[0]
+    rows = every // now.counts.shape[0]
     slots = firsts = 1
     while slots < 2 * rows:
         slots *= 2
-    while firsts < 2 * room.names.shape[0]:
+    while firsts < 2 * every:
         firsts *= 2
     return Notes(
         np.empty(slots, np.int32),
-        np.empty(rows, np.int32),
-        np.empty(rows + 1, np.int64),
-        np.empty(longest_path * rows, np.int32),
-        np.full(rows, FREE, np.int32),
-        np.empty(plan.pool, np.int32),
+        np.zeros(rows, np.uint64),
         np.empty(rows + ABREAST, np.int64),
         np.empty((2, rows + ABREAST), np.float32),
         np.empty(AT_ONCE + ABREAST, np.float32),
         np.empty(AT_ONCE, np.float32),
-        np.empty(room.copies.shape[1], np.float32),
-        np.empty(firsts, np.uint64),
-        np.zeros(room.copies.shape[0] + AHEAD, np.int64),
+        np.empty(width, np.float32),
+        np.zeros((firsts, 4), np.uint32),
+        np.empty(rows, np.int32),
+        np.empty((2, 2 * every), np.int32),
+        np.empty((2, 2 * every, 2), np.int32),
+        np.zeros((2, 2), np.int64),
     )
 
 
 @njit
-def _merge(thread, blocks, model, plan, room, notes):
-    """Bring what a round's blocks have changed into the tables: a thread does the rows whose first copy it made."""
-    names, copies, counts, firsts, owned = room.names, room.copies, room.counts, notes.firsts, notes.owned
-    centers, contexts = model.centers, model.contexts
-    kind = U(centers.ctypes.data != contexts.ctypes.data)
-    firsts[:] = NOTHING
-    some = gather(thread, centers, names, copies, counts, _NONE, _NONE, blocks, firsts, owned, _NONE)
-    count = gather(thread, contexts, names, copies, counts, _ONE, kind, blocks, firsts, owned, some)
-    put_back(centers, names, copies, model.shares[:0], owned, _NONE, some, plan.floor)
-    put_back(contexts, names, copies, model.shares, owned, some, count, plan.floor)
+def _merge(model, plan, nodes, now, notes):
+    """Bring copies of rows together that this thread looks after."""
+    names, shared, again, counts = now.names, notes.shared, notes.again, notes.counts
+    bring_together(model.centers, nodes, names, shared[0], again[0], counts[0], model.shares[:0], plan.floor)
+    bring_together(model.contexts, nodes, names, shared[1], again[1], counts[1], model.shares, plan.floor)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def train(thread, threads, work, model, plan, room):
     """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
-    signals, counts = room.signals, room.counts
-    notes = _take_notes(room, plan, model.path_starts)
-    count = U(work.blocks.shape[0] - 1)
-    done = _NONE
-    while done < count:
-        blocks = min(U(counts.shape[0]), count - done)
+    now, after, nodes, signals = room.now, room.after, U(room.nodes), room.signals
+    notes = _take_notes(now, model.centers.shape[1])
+    count, most = U(work.blocks.shape[0] - 1), U(now.counts.shape[0])
+    done, blocks, number = _NONE, _NONE, _NONE
+    while True:
+        # One round is trained while the one after it is named; before the first one, there is nothing to train.
+        named = min(most, count - done - blocks)
         while True:
             place = U(atomic_add(signals, TICKET, 1))
-            if place >= blocks:
+            if place >= max(blocks, named):
                 break
-            counts[place, U(3)] = thread
-            if not _block(done + place, place, work, model, plan, room, notes):
+            if place < blocks and not _block(done + place, place, work, model, plan, nodes, now, notes):
                 atomic_add(signals, BROKEN, 1)
+            if place < named:
+                _name(done + blocks + place, place, work, model, plan, after, notes.slots)
         wait_for_all(signals, threads)
         if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
-            break
+            return done
         if thread == 0:
             signals[TICKET] = 0
-        _merge(U(thread), blocks, model, plan, room, notes)
-        wait_for_all(signals, threads)
+        _merge(model, plan, nodes, now, notes)
         done += blocks
-    return done
+        number += _ONE
+        now, after, blocks = after, now, named
+        _settle(U(thread), U(threads), number, blocks, model, nodes, now, notes)
+        wait_for_all(signals, threads)
+        if blocks == _NONE or atomic_load(signals, ABANDONED) > 0:
+            return done
