@@ -167,9 +167,9 @@ def nodevectors_method(method: str, edges: Any) -> Callable[[], object]:
     import gensim
     import networkx as nx
     import nodevectors
+    from gensim.models.word2vec import Word2Vec
 
-    words_of = gensim.models.Word2Vec
-    gensim.models.Word2Vec = lambda sentences, size, **rest: words_of(sentences, vector_size=size, **rest)
+    gensim.models.Word2Vec = lambda sentences, size, **rest: Word2Vec(sentences, vector_size=size, **rest)
     graph = nx.Graph(edges.tolist())
     words = {"window": WINDOW, "negative": NEGATIVES, "epochs": 1, "sg": 1, "workers": 2, "shrink_windows": False}
     return lambda: nodevectors.Node2Vec(

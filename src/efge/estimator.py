@@ -17,12 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.checkpoints import Checkpoints
-from efge.distributed import CLUSTER_PARTITIONS, ClusterEngine
 from efge.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families import Family
 from efge.inputs import as_graph
-from efge.partitions import LocalEngine, train_in_parts
 from efge.strategies import Strategy
 from efge.training import Progress, Settings, Trained, train
 from efge.walks import Walks
@@ -266,15 +264,17 @@ class WalkEmbedder(NodeEmbedder):
         place: Place,
     ) -> Trained:
         """By whole tables, in memory or in mapped files, by parts in files, or by parts on a cluster."""
-        parts = settings.partitions or (None if place.cluster is None else CLUSTER_PARTITIONS)
-        if parts is None:
+        if settings.partitions is None and place.cluster is None:
             if place.workdir is not None:
                 raise ValueError("a workdir is for tables in partitions; give their number, as partitions=16")
             folder = None if place.mmap is None else Path(place.mmap)
             return train(walks, family, settings, progress, kept, folder)
         if place.mmap is not None:
             raise ValueError("tables in partitions are in files already; leave out mmap")
-        settings = replace(settings, partitions=parts)
+        from efge.distributed import CLUSTER_PARTITIONS, ClusterEngine
+        from efge.partitions import LocalEngine, train_in_parts
+
+        settings = replace(settings, partitions=settings.partitions or CLUSTER_PARTITIONS)
         engine = (
             LocalEngine(place.workdir, walks.threads)
             if place.cluster is None

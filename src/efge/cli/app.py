@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -84,12 +85,15 @@ def _options(
 def main() -> None:
     """Run the command line."""
     # Asked to end, clean up first, as after Ctrl-C: a file that is half written goes away.
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    before, often = signal.signal(signal.SIGTERM, signal.default_int_handler), gc.get_threshold()
+    # Libraries are many objects and hardly any garbage; looking for it was a tenth of the time to start.
+    gc.set_threshold(100_000, *often[1:])
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *place: say(" ".join(str(message).split()))
             _run()
     finally:
+        gc.set_threshold(*often)
         signal.signal(signal.SIGTERM, before)
 
 
