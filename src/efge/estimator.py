@@ -264,7 +264,7 @@ class WalkEmbedder(NodeEmbedder):
         place: Place,
     ) -> Trained:
         """By whole tables, in memory or in mapped files, by parts in files, or by parts on a cluster."""
-        if settings.partitions is None and place.cluster is None:
+        if not settings.partitions and place.cluster is None:
             if place.workdir is not None:
                 raise ValueError("a workdir is for tables in partitions; give their number, as partitions=16")
             folder = None if place.mmap is None else Path(place.mmap)
