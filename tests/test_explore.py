@@ -393,7 +393,7 @@ class Opened:
     def gets_color(self, row, color):
         """Whether it comes to have it: maps are drawn after what they follow, late where the processor is busy."""
         self.until("explorer.state.drawing === 0")
-        return any(self.has_color(row, color) or self.page.wait_for_timeout(200) for _ in range(150))
+        return any(self.has_color(row, color) or self.page.wait_for_timeout(200) for _ in range(50))
 
     def has_color(self, row, color, pixels=None):
         """Whether a node's point has about this color."""
@@ -486,6 +486,19 @@ def test_click_lists_neighbors_as_the_embedding_has_them_and_draws_edges(opened)
     around = slice(y - 3, y + 4), slice(x - 3, x + 4)
     assert (before[around] == before[3, 600]).all()
     assert (opened.pixels()[around] != before[3, 600]).any()
+
+
+def test_what_is_forgotten_leaves_no_mark_on_the_map(opened):
+    opened.until("explorer.state.drawing === 0")
+    before = opened.pixels()
+    for _ in range(5):
+        opened.click(HUB)
+        assert (opened.pixels() != before).any()
+        opened.page.mouse.move(600, 740)
+        opened.page.keyboard.press("Escape")
+        opened.until("explorer.state.pointed === -1")
+        opened.page.click("#fit")  # Drawn anew, the map has no more on it.
+        assert any((opened.pixels() == before).all() or opened.page.wait_for_timeout(200) for _ in range(20))
 
 
 def test_a_neighbor_in_the_list_is_gone_to_and_escape_clears(opened):

@@ -17,12 +17,15 @@ function drawMarks() {
   if (state.pointed >= 0) drawRing(pen, state.pointed, RING + 1, themed("--text"), 1.5);
 }
 
+// Wiped in two strips: Chromium at times forgets to wipe a canvas whole, where nothing is drawn on it afterwards.
 function cleanPen() {
-  const { clientWidth, clientHeight } = mapElement;
   const density = window.devicePixelRatio || 1;
-  marksElement.width = clientWidth * density;
-  marksElement.height = clientHeight * density;
+  const [width, height] = [mapElement.clientWidth, mapElement.clientHeight].map((size) => Math.round(size * density));
+  if (marksElement.width !== width || marksElement.height !== height) Object.assign(marksElement, { width, height });
   const pen = marksElement.getContext("2d");
+  pen.setTransform(1, 0, 0, 1, 0, 0);
+  pen.clearRect(0, 0, width, height / 2);
+  pen.clearRect(0, height / 2 - 1, width, height);
   pen.scale(density, density);
   return pen;
 }
