@@ -327,7 +327,7 @@ def pool_size(settings: Settings, contexts: float, nodes: int) -> int:
 
 
 def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings, blocks: int | None = None) -> steps.Room:
-    """Room for two rounds; how many blocks make one follows from the graph and the settings, never from threads."""
+    """Room for three rounds; how many blocks make one follows from the graph and the settings, never from threads."""
     longest = corpus.longest_block
     others = plan.pool * math.ceil(corpus.most_centers / kernel.CENTERS_A_POOL)
     turns = longest * tree.longest if settings.softmax else 0
@@ -338,8 +338,9 @@ def _room(corpus: Corpus, plan: kernel.Plan, tree: Tree, settings: Settings, blo
         width = math.ceil(settings.dim / CHUNK) * CHUNK
         most = min(MOST_BLOCKS, MOST_BYTES // (8 * rows * width))
         blocks = max(1, min(most, int(centers / max(corpus.most_centers, 1))))
-    now, after = (_round(blocks, rows, math.ceil(turns / rows)) for _ in range(2))
-    return steps.Room(now, after, len(corpus.visits), np.zeros(steps.SIGNALS, np.int64))
+    now, soon, later = (_round(blocks, rows, math.ceil(turns / rows)) for _ in range(3))
+    slots, firsts = np.zeros(4 * blocks * rows + steps.SHARES, np.uint32), np.zeros((blocks * rows, 2), np.uint32)
+    return steps.Room(now, soon, later, slots, firsts, len(corpus.visits), np.zeros(steps.SIGNALS, np.int64))
 
 
 def _round(blocks: int, rows: int, turns_a_row: int) -> steps.Round:
@@ -352,6 +353,12 @@ def _round(blocks: int, rows: int, turns_a_row: int) -> steps.Round:
         pools=np.zeros(every, np.int32),
         turn_starts=np.zeros(every, np.int64),
         turns=np.zeros(every * turns_a_row, np.int32),
+        dealt=np.zeros(every, np.int32),
+        starts=np.zeros((blocks, steps.SHARES + 2), np.int64),
+        shared=np.zeros((2, 2 * every), np.int32),
+        again=np.zeros((2, 2 * every, 2), np.int32),
+        shared_starts=np.zeros(steps.SHARES, np.int64),
+        shared_counts=np.zeros((steps.SHARES, 2, 2), np.int64),
     )
 
 

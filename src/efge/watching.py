@@ -58,8 +58,18 @@ class Threads:
             job.result()
 
     def share(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """What a function says of each of some items, which threads share."""
-        return list(self._pool.map(function, items))
+        """What a function says of each of some items, which threads share, this one too."""
+        items = list(items)
+        answers: list[Any] = [None] * len(items)
+
+        def answer(number: int) -> None:
+            answers[number :: self.count] = map(function, items[number :: self.count])
+
+        jobs = [self._pool.submit(answer, number) for number in range(1, min(self.count, len(items)))]
+        answer(0)
+        for job in jobs:
+            job.result()
+        return answers
 
     def start(self, train: Callable[[int, int], Any], signals: Signals) -> Callable[[], None]:
         """Let all threads train without waiting for it: what comes back does. What is started meanwhile comes after it.

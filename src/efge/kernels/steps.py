@@ -36,6 +36,10 @@ class Round(NamedTuple):
     rows, which is the first context, and how many rows are of walks. `where` has the rows of the walks' nodes, `pools`
     those of negatives. With a tree, turns[turn_starts[p]:turn_starts[p + 1]] is the path to the node at position p,
     each 2 * row + turn.
+
+    Nodes belong to shares: dealt[starts[s]:starts[s + 1]] are a block's rows of share s. Of rows that blocks share,
+    `shared` has the first copies and `again` the others, each after the first one of its row, for centers and for
+    contexts; those of a share of the nodes begin at its `shared_starts`, and `shared_counts` counts both.
     """
 
     names: np.ndarray
@@ -45,24 +49,35 @@ class Round(NamedTuple):
     pools: np.ndarray
     turn_starts: np.ndarray
     turns: np.ndarray
+    dealt: np.ndarray
+    starts: np.ndarray
+    shared: np.ndarray
+    again: np.ndarray
+    shared_starts: np.ndarray
+    shared_counts: np.ndarray
 
 
 class Room(NamedTuple):
-    """Room for the round that is trained and for the one after it, and for what threads tell each other.
+    """Room for the round that is trained and for two after it, and for what threads tell each other.
 
-    Tables have rows for this many `nodes`, and copies after them.
+    Tables have rows for this many `nodes`, and copies after them. `slots` and `firsts` are for settling rows.
     """
 
     now: Round
-    after: Round
+    soon: Round
+    later: Round
+    slots: np.ndarray
+    firsts: np.ndarray
     nodes: int
     signals: np.ndarray
 
 
-# Signals: the next block to take, threads that wait, how often all have met, blocks that have left the finite, and
-# whether a thread will never come.
-TICKET, _WAITING, _MET, BROKEN, ABANDONED = range(5)
-SIGNALS = 5
+# Shares of nodes: what is done for all rows of a round is done a share at a time, which fits the cache.
+SHARES = 4
+# Signals: what is to be done next and merged next, threads that wait, how often all have met, blocks that have left the
+# finite, and whether a thread will never come.
+TICKET, TICKET_TO_MERGE, _WAITING, _MET, BROKEN, ABANDONED = range(6)
+SIGNALS = 6
 
 
 @njit(nogil=True)

@@ -2,10 +2,12 @@
 
 A block is some consecutive walks, and does its steps one after the other. A round is a fixed number of blocks, all of
 which begin with the same tables. What a row is to a round is known before: while a round is trained, the rows of the
-blocks after it are named, negatives included. A row that only one block has is trained where it is. Of one that more
-blocks have, each has a copy; when all are done, the first copy takes the row's place, with what later blocks have
-changed of theirs, block after block. So every sum has one order, and which thread did which block, or how many threads
-there were, changes no bit.
+next one are settled, and those of the one after that are named, negatives included. A row that only one block has is
+trained where it is. Of one that more blocks have, each has a copy; when all are done, the first copy takes the row's
+place, with what later blocks have changed of theirs, block after block. So every sum has one order, and which thread
+did which block, or how many threads there were, changes no bit.
+
+Threads take what is to do from one list, on which what is small comes last, so that all end at about the same time.
 
 A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
 each observed as 0 as often. Steps, copies and threads that meet are those of ``steps``.
@@ -24,7 +26,9 @@ from efge.kernels.steps import (
     BROKEN,
     FREE,
     REORDER,
+    SHARES,
     TICKET,
+    TICKET_TO_MERGE,
     bring_together,
     draw_pool,
     fetch,
@@ -100,12 +104,9 @@ class Work(NamedTuple):
 
 
 class Notes(NamedTuple):
-    """What a thread keeps in mind: where nodes are in a block, what a center observes, which rows blocks share.
+    """What a thread keeps in mind: where nodes are in a block, and what a center observes.
 
-    `marks` has the last center that observed a row of a block, and where in its list. `firsts` is a hash table of a
-    round's nodes: the number of the round, the node, and its first row as a center and as a context, counted from 1.
-    `own` are rows of a block that this thread looks after. Of rows that blocks share, `shared` has the first copies and
-    `again` the others, each after the first one of its row, for centers and for contexts; `counts` of each.
+    `marks` has the last center that observed a row of a block, and where in its list.
     """
 
     slots: np.ndarray
@@ -115,11 +116,6 @@ class Notes(NamedTuple):
     products: np.ndarray
     steps: np.ndarray
     gain: np.ndarray
-    firsts: np.ndarray
-    own: np.ndarray
-    shared: np.ndarray
-    again: np.ndarray
-    counts: np.ndarray
 
 
 @njit
@@ -207,9 +203,9 @@ def _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where
 
 
 @njit
-def _find_paths(nodes, begin, end, path_starts, paths, slots, after, base, count):
+def _find_paths(nodes, begin, end, path_starts, paths, slots, later, base, count):
     """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
-    names, turn_starts, turns = after.names, after.turn_starts, after.turns
+    names, turn_starts, turns = later.names, later.turn_starts, later.turns
     slots[:] = FREE
     found = base * U(turns.shape[0] // names.shape[0])
     for p in range(begin, end):
@@ -246,88 +242,110 @@ def _look_along_paths(center, begin, end, number, now, base, notes):
     return count
 
 
+@njit(inline="always")
+def _share_of(node):
+    return (node * GOLDEN >> U(32)) * U(SHARES) >> U(32)
+
+
 @njit
-def _name(number, place, work, model, plan, after, slots):
+def _deal(place, base, count, later):
+    """List the rows of a block by their nodes' shares."""
+    names, dealt, starts = later.names, later.dealt, later.starts
+    starts[place, :] = 0
+    for row in range(base + _ONE, base + count):
+        starts[place, _share_of(U(names[row])) + U(2)] += 1
+    for share in range(U(2), U(SHARES)):
+        starts[place, share + _ONE] += starts[place, share]
+    for row in range(_ONE, count):
+        share = _share_of(U(names[base + row])) + _ONE
+        dealt[base + U(starts[place, share])] = row
+        starts[place, share] += 1
+
+
+@njit
+def _name(number, place, work, model, plan, later, slots):
     """Name the rows of a block and draw its negatives."""
-    nodes, offsets, names, counts = work.nodes, work.offsets, after.names, after.counts
+    nodes, offsets, names, counts = work.nodes, work.offsets, later.names, later.counts
     first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
     begin, end = U(offsets[first_walk]), U(offsets[last_walk])
     base = place * U(names.shape[0] // counts.shape[0])
     has_tree = model.path_starts.shape[0] > 0
     if plan.stars:
-        own, known = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, after.where)
+        own, known = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, later.where)
     else:
-        own = known = _find_nodes(nodes, begin, end, slots, names, base, after.where)
+        own = known = _find_nodes(nodes, begin, end, slots, names, base, later.where)
     if has_tree:
-        count = _find_paths(nodes, begin, end, model.path_starts, model.paths, slots, after, base, known)
+        count = _find_paths(nodes, begin, end, model.path_starts, model.paths, slots, later, base, known)
     else:
         centers = last_walk - first_walk if plan.stars else end - begin
         size = (centers + U(CENTERS_A_POOL - 1)) // U(CENTERS_A_POOL) * U(plan.pool)
         state = stream(work.key, work.first_block + number)
-        count = draw_pool(model.keep, model.other, state, slots, names, base, known, after.pools, size)
+        count = draw_pool(model.keep, model.other, state, slots, names, base, known, later.pools, size)
     counts[place, _NONE] = own
     counts[place, _ONE] = count
     counts[place, U(2)] = own if has_tree or plan.stars else _ONE
     counts[place, U(3)] = known
-
-
-@njit(inline="always")
-def _slot_of(node, number, firsts):
-    """Where a node is in a round's hash table, in which it is entered if it was not there."""
-    mask = U(firsts.shape[0] - 1)
-    slot = (node * GOLDEN >> U(16)) & mask
-    while U(firsts[slot, _NONE]) == number and U(firsts[slot, _ONE]) != node:
-        slot = (slot + _ONE) & mask
-    if U(firsts[slot, _NONE]) != number:
-        firsts[slot, _NONE] = number
-        firsts[slot, _ONE] = node
-        firsts[slot, U(2)] = _NONE
-        firsts[slot, U(3)] = _NONE
-    return slot
+    _deal(place, base, count, later)
 
 
 @njit
-def _settle(thread, threads, number, blocks, model, nodes, after, notes):
-    """Say where the rows of a round are: in the tables or, where blocks share them, in copies, which are listed.
+def _settle(share, blocks, model, nodes, soon, slots, firsts):
+    """Say where a round's rows of a share of all nodes are: in the tables or, if blocks share them, in copies.
 
-    A thread does this for some nodes, and will bring together the copies of their rows.
+    Copies are listed. Of a node's rows, a hash table has the first one, and `firsts` has for it the first ones as a
+    center and as a context; all are counted from 1.
     """
-    names, places, block_counts, shares = after.names, after.places, after.counts, model.shares
-    firsts, own, shared, again, counts = notes.firsts, notes.own, notes.shared, notes.again, notes.counts
+    names, places, dealt, starts = soon.names, soon.places, soon.dealt, soon.starts
+    block_counts, shared, again, counts, shares = soon.counts, soon.shared, soon.again, soon.shared_counts, model.shares
     every = U(names.shape[0])
+    rows = every // U(block_counts.shape[0])
     two_tables = U(model.centers.ctypes.data != model.contexts.ctypes.data)
-    counts[:] = 0
+    begin = count = _NONE
     for block in range(blocks):
-        base = block * (every // U(block_counts.shape[0]))
+        begin += U(starts[block, share])
+        count += U(starts[block, share + _ONE] - starts[block, share])
+    size = _ONE
+    while size < U(2) * count:
+        size *= U(2)
+    table, mask = U(4) * begin, size - _ONE
+    slots[table : table + size] = 0
+    soon.shared_starts[share] = U(2) * begin
+    counts[share] = 0
+    for block in range(blocks):
+        base = block * rows
         end_of_centers, first_context = U(block_counts[block, _NONE]), U(block_counts[block, U(2)])
-        count = _NONE
-        for row in range(_ONE, U(block_counts[block, _ONE])):
-            own[count] = row
-            count += U((U(names[base + row]) * GOLDEN >> U(32)) * threads >> U(32) == thread)
-        for i in range(count):
-            row = U(own[i])
+        for i in range(base + U(starts[block, share]), base + U(starts[block, share + _ONE])):
+            row = U(dealt[i])
             node = U(names[base + row])
-            slot = _slot_of(node, number, firsts)
+            slot = (node * GOLDEN >> U(16)) & mask
+            while slots[table + slot] and U(names[U(slots[table + slot]) - _ONE]) != node:
+                slot = (slot + _ONE) & mask
+            if not slots[table + slot]:
+                slots[table + slot] = base + row + _ONE
+                firsts[base + row, _NONE] = 0
+                firsts[base + row, _ONE] = 0
+            entry = U(slots[table + slot]) - _ONE
             for which in range(U(row >= end_of_centers), _ONE + U(row >= first_context)):
                 kind = which & two_tables
                 copy = base + row + (_NONE if which else every)
-                first = U(firsts[slot, U(2) + kind])
+                first = U(firsts[entry, kind])
                 if first == _NONE:
                     first = copy + _ONE
-                    firsts[slot, U(2) + kind] = first
+                    firsts[entry, kind] = first
                     places[copy] = node
                     if not (which and shares.shape[0] and shares[node] < np.float32(1.0)):
                         continue
                 first -= _ONE
                 if U(places[first]) == node:
                     places[first] = nodes + first
-                    shared[kind, U(counts[kind, _NONE])] = first
-                    counts[kind, _NONE] += 1
+                    shared[kind, U(2) * begin + U(counts[share, kind, _NONE])] = first
+                    counts[share, kind, _NONE] += 1
                 if first != copy:
                     places[copy] = nodes + copy
-                    again[kind, U(counts[kind, _ONE]), _NONE] = first
-                    again[kind, U(counts[kind, _ONE]), _ONE] = copy
-                    counts[kind, _ONE] += 1
+                    at = U(2) * begin + U(counts[share, kind, _ONE])
+                    again[kind, at, _NONE] = first
+                    again[kind, at, _ONE] = copy
+                    counts[share, kind, _ONE] += 1
 
 
 @njit
@@ -374,14 +392,10 @@ def _block(number, place, work, model, plan, nodes, now, notes):
 
 
 @njit
-def _take_notes(now, width):
-    every = now.names.shape[0]
-    rows = every // now.counts.shape[0]
-    slots = firsts = 1
+def _take_notes(rows, width):
+    slots = 1
     while slots < 2 * rows:
         slots *= 2
-    while firsts < 2 * every:
-        firsts *= 2
     return Notes(
         np.empty(slots, np.int32),
         np.zeros(rows, np.uint64),
@@ -390,18 +404,14 @@ def _take_notes(now, width):
         np.empty(AT_ONCE + ABREAST, np.float32),
         np.empty(AT_ONCE, np.float32),
         np.empty(width, np.float32),
-        np.zeros((firsts, 4), np.uint32),
-        np.empty(rows, np.int32),
-        np.empty((2, 2 * every), np.int32),
-        np.empty((2, 2 * every, 2), np.int32),
-        np.zeros((2, 2), np.int64),
     )
 
 
 @njit
-def _merge(model, plan, nodes, now, notes):
-    """Bring copies of rows together that this thread looks after."""
-    names, shared, again, counts = now.names, notes.shared, notes.again, notes.counts
+def _merge(share, model, plan, nodes, now):
+    """Bring copies of a share of the rows together."""
+    names, begin, counts = now.names, U(now.shared_starts[share]), now.shared_counts[share]
+    shared, again = now.shared[:, begin:], now.again[:, begin:]
     bring_together(model.centers, nodes, names, shared[0], again[0], counts[0], model.shares[:0], plan.floor)
     bring_together(model.contexts, nodes, names, shared[1], again[1], counts[1], model.shares, plan.floor)
 
@@ -409,31 +419,40 @@ def _merge(model, plan, nodes, now, notes):
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def train(thread, threads, work, model, plan, room):
     """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
-    now, after, nodes, signals = room.now, room.after, U(room.nodes), room.signals
-    notes = _take_notes(now, model.centers.shape[1])
+    now, soon, later, nodes, signals = room.now, room.soon, room.later, U(room.nodes), room.signals
     count, most = U(work.blocks.shape[0] - 1), U(now.counts.shape[0])
-    done, blocks, number = _NONE, _NONE, _NONE
+    notes = _take_notes(now.names.shape[0] // now.counts.shape[0], model.centers.shape[1])
+    done, trained, settled = _NONE, _NONE, _NONE
     while True:
-        # One round is trained while the one after it is named; before the first one, there is nothing to train.
-        named = min(most, count - done - blocks)
+        # A round is named, then settled, then trained, each while those before it are a step further.
+        named = min(most, count - done - trained - settled)
         while True:
-            place = U(atomic_add(signals, TICKET, 1))
-            if place >= max(blocks, named):
+            ticket = U(atomic_add(signals, TICKET, 1))
+            if ticket < trained:
+                if not _block(done + ticket, ticket, work, model, plan, nodes, now, notes):
+                    atomic_add(signals, BROKEN, 1)
+            elif ticket < trained + U(SHARES):
+                _settle(ticket - trained, settled, model, nodes, soon, room.slots, room.firsts)
+            elif ticket < U(SHARES) + trained + named:
+                place = ticket - U(SHARES) - trained
+                _name(done + trained + settled + place, place, work, model, plan, later, notes.slots)
+            else:
                 break
-            if place < blocks and not _block(done + place, place, work, model, plan, nodes, now, notes):
-                atomic_add(signals, BROKEN, 1)
-            if place < named:
-                _name(done + blocks + place, place, work, model, plan, after, notes.slots)
         wait_for_all(signals, threads)
         if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
             return done
         if thread == 0:
             signals[TICKET] = 0
-        _merge(model, plan, nodes, now, notes)
-        done += blocks
-        number += _ONE
-        now, after, blocks = after, now, named
-        _settle(U(thread), U(threads), number, blocks, model, nodes, now, notes)
+        while trained:
+            share = U(atomic_add(signals, TICKET_TO_MERGE, 1))
+            if share >= U(SHARES):
+                break
+            _merge(share, model, plan, nodes, now)
+        done += trained
+        trained, settled = settled, named
+        now, soon, later = soon, later, now
         wait_for_all(signals, threads)
-        if blocks == _NONE or atomic_load(signals, ABANDONED) > 0:
+        if thread == 0:
+            signals[TICKET_TO_MERGE] = 0
+        if trained + settled == _NONE or atomic_load(signals, ABANDONED) > 0:
             return done
