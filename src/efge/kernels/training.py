@@ -307,7 +307,8 @@ def _settle(share, blocks, model, nodes, soon, slots, firsts):
     size = _ONE
     while size < U(2) * count:
         size *= U(2)
-    table, mask = U(4) * begin, size - _ONE
+    # Tables of shares never overlap, not even that of a share without rows, which has one slot.
+    table, mask = U(4) * begin + share, size - _ONE
     slots[table : table + size] = 0
     soon.shared_starts[share] = U(2) * begin
     counts[share] = 0
