@@ -20,6 +20,7 @@ from efge.families import as_family, cubics
 from efge.kernels import plain, steps
 from efge.kernels import training as kernel
 from efge.kernels.rows import CHUNK
+from efge.kernels.streams import U
 from efge.watching import Threads
 
 
@@ -106,6 +107,21 @@ def test_rows_in_tables_and_copies_do_what_their_twins_do(family, changes):
     np.testing.assert_allclose(found[1], contexts, atol=2e-4, rtol=2e-3)
     copied = room.now.places[room.now.places > 0] >= room.nodes
     assert 0.05 < copied.mean() < 0.95, "one way was hardly gone: the test shows nothing of it"
+
+
+def test_shares_of_nodes_are_settled_without_a_slot_in_common():
+    walks = efge.Walks(nx.path_graph(3), walks_per_node=40, seed=5)
+    corpus, model, plan, room = prepared(walks, as_family("bernoulli"), settings(), 4)
+    work, _ = next(corpus.pieces(10**9))
+    for block in range(4):
+        kernel._name(U(block), U(block), work, model, plan, room.soon, np.empty(1024, np.int32))
+    touched = []
+    for share in range(steps.SHARES):
+        room.slots[:] = untouched = np.iinfo(np.uint32).max
+        kernel._settle(U(share), U(4), model, U(room.nodes), room.soon, room.slots, room.firsts)
+        touched += np.flatnonzero(room.slots != untouched).tolist()
+    assert len(set(touched)) == len(touched)
+    assert (np.diff(room.soon.starts[:4, : steps.SHARES + 1]).sum(axis=0) == 0).any(), "no share is without rows"
 
 
 @pytest.mark.parametrize(("family", "changes", "blocks", "walked"), CASES)
