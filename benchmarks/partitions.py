@@ -21,8 +21,8 @@ import networkx as nx
 import numpy as np
 
 import efge
-from efge import partitions
-from efge.schedule import waves_of
+from efge.training.partitioned import local as partitions
+from efge.training.partitioned.schedule import waves_of
 
 DIM = 128
 

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 import efge
-from efge.checkpoints import Checkpoints, State
-from efge.writing import written_whole
+from efge.io.atomic import written_whole
+from efge.training.checkpoints import Checkpoints, State
 
 # Stands between the files of an input that is a folder.
 BETWEEN_FILES = b"\x1e"

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import efge
-from efge.checkpoints import Checkpoints, State
 from efge.datasets.catalogue import DATASETS, DatasetError
 from efge.datasets.loading import _found
 from efge.datasets.publishers import read_published
 from efge.errors import CheckpointError
+from efge.training.checkpoints import Checkpoints, State
 from fuzz import mutations, seeds
 
 # What bad input may raise. A MemoryError is none of them: what a file claims must be refused before it is believed.
@@ -159,7 +159,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _table(path: Path) -> None:
-    from efge.cli.using import _table as read
+    from efge.cli.evaluate import _table as read
     from efge.explore.columns import columns_of
 
     try:

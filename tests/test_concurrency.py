@@ -17,9 +17,9 @@ import pytest
 from sklearn.base import clone
 
 import efge
-from efge.checkpoints import Checkpoints
-from efge.writing import locked, written_whole
-from test_cli import run
+from efge.io.atomic import locked, written_whole
+from efge.training.checkpoints import Checkpoints
+from helpers import run
 
 GRAPH = efge.as_graph(nx.barabasi_albert_graph(200, 3, seed=0))
 MODELS = [

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.writing import written_whole
+from efge.io.atomic import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,7 +14,9 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import making, published, using
+from efge.cli import embed as making
+from efge.cli import evaluate as using
+from efge.cli import reproduce as published
 from efge.cli.console import VOICE, Voice, say
 
 # What the options of all commands are called; they count wherever they stand.

@@ -15,7 +15,7 @@ from efge.cli.console import say
 from efge.cli.options import MODELS, PARAMETERS, READING_OPTIONS
 
 if TYPE_CHECKING:
-    from efge.graph import Graph
+    from efge.graph.graph import Graph
 
 _NAMES = ("graph", "output", "model", "family_options")
 _COLUMNS = ("source", "target", "weight")
@@ -48,7 +48,7 @@ class Run:
 
 def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     """The names and values of a configuration, and the graph's fingerprint if it is the record of a run."""
-    from efge.files import from_json, toml
+    from efge.io.files import from_json, toml
 
     try:
         text = path.read_text("utf-8")
@@ -95,7 +95,7 @@ def run_of(config: Path | None, options: Mapping[str, Any]) -> Run:
 
 def family_options(pairs: list[str]) -> dict[str, Any]:
     """Names and values, given as name=value; values are JSON where they can be, else text."""
-    from efge.files import from_json
+    from efge.io.files import from_json
 
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -132,7 +132,8 @@ def _whole(value: Any) -> Any:
 
 
 def _family(name: str, options: Mapping[str, Any]) -> Any:
-    from efge.families import FAMILIES, Family
+    from efge.families.base import Family
+    from efge.families.builtin import FAMILIES
 
     kind = _own_family(name) if ":" in name else FAMILIES[name]
     if not (isinstance(kind, type) and issubclass(kind, Family)):

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.datasets.catalogue import DatasetError
-from efge.graph import Graph, check_weights, graph_from_edges
-from efge.names import name_array, names_of
-from efge.writing import written_whole
+from efge.graph.graph import Graph, check_weights, graph_from_edges
+from efge.graph.names import name_array, names_of
+from efge.io.atomic import written_whole
 
 Integers = npt.NDArray[np.int64]
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from efge.datasets.catalogue import DATASETS, DatasetError, DatasetInfo
 from efge.datasets.content import EDGES, Content, read_folder, write_folder
 from efge.datasets.publishers import read_published
-from efge.graph import Graph
-from efge.names import name_array
-from efge.writing import sync_folder
+from efge.graph.graph import Graph
+from efge.graph.names import name_array
+from efge.io.atomic import sync_folder
 
 Labels = Mapping[Hashable, Hashable]
 

@@ -16,9 +16,9 @@ import numpy as np
 from efge.datasets.catalogue import DatasetError, DatasetInfo
 from efge.datasets.content import Content, grouped, numbered_graph, table
 from efge.errors import reason_of
-from efge.files import archive_entry, opened
-from efge.graph import Graph
-from efge.matlabfiles import read_matlab
+from efge.graph.graph import Graph
+from efge.io.files import archive_entry, opened
+from efge.io.matlab import read_matlab
 
 # The largest file we know of in these archives has 20 MB; what unpacks to more than this is not one of them.
 _LARGEST = 200_000_000

@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_counts
 from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import Features, fit_one_vs_rest, scores_of, with_constant
 from efge.evaluation.results import Scores
-from efge.inputs import as_graph
-from efge.threads import available_threads
+from efge.graph.inputs import as_graph
+from efge.parallel import available_threads
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, GraphError
-from efge.files import in_utf8, label_of, opened
-from efge.names import names_of, plain_name
+from efge.graph.names import names_of, plain_name
+from efge.io.files import in_utf8, label_of, opened
 
 _HEADERS = {
     ("node", "label"),

@@ -9,13 +9,13 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_counts
+from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import fit_one_vs_rest, scores_of, with_constant
 from efge.evaluation.results import Scores
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
-from efge.heuristics import HEURISTICS
-from efge.inputs import as_graph
+from efge.graph.inputs import as_graph
 
 Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError
-from efge.files import from_json, opened
-from efge.graph import Graph, graph_from_edges
-from efge.inputs import as_graph
-from efge.names import encoded, names_of, unescaped, written_names
-from efge.writing import written_whole
+from efge.graph.graph import Graph, graph_from_edges
+from efge.graph.inputs import as_graph
+from efge.graph.names import encoded, names_of, unescaped, written_names
+from efge.io.atomic import written_whole
+from efge.io.files import from_json, opened
 
 Pairs = npt.NDArray[np.int64]
 

@@ -11,16 +11,16 @@ from threadpoolctl import threadpool_limits
 
 import efge
 from efge.datasets import Dataset, load_dataset
-from efge.embedding import Embedding
-from efge.estimator import WalkEmbedder
+from efge.embedding.embedding import Embedding
 from efge.evaluation.classification import node_classification
+from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.links import link_measures, pair_scores
 from efge.evaluation.splits import LinkSplit, split_links
 from efge.experiments.plan import Cell, catalogue
-from efge.graph import Graph
-from efge.heuristics import HEURISTICS
-from efge.strategies import Node2VecWalk
-from efge.walks import Walks
+from efge.graph.graph import Graph
+from efge.models.walk_base import WalkEmbedder
+from efge.walks.strategies import Node2VecWalk
+from efge.walks.walks import Walks
 
 
 class Score(NamedTuple):

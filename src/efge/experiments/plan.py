@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from efge.files import toml
+from efge.io.files import toml
 
 # The studies in the order of a report.
 STUDIES = ("networks", "classification", "links", "dimension", "window", "sigma", "dolphins")

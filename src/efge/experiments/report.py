@@ -20,8 +20,8 @@ from efge.experiments import tables
 from efge.experiments.measuring import Score
 from efge.experiments.plan import STUDIES, Cell, catalogue
 from efge.experiments.tables import Entry, Table
+from efge.io.atomic import written_whole
 from efge.plots import COLORS, Curve, new_axes, plot_curves, plot_map
-from efge.writing import written_whole
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

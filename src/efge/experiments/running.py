@@ -20,8 +20,8 @@ import efge
 from efge.errors import EvaluationError
 from efge.experiments.measuring import Score, measure
 from efge.experiments.plan import Cell, Plan, catalogue
-from efge.threads import available_threads
-from efge.writing import written_whole
+from efge.io.atomic import written_whole
+from efge.parallel import available_threads
 
 # What a cell costs beside others: a second is about this many.
 _NETWORK_COSTS = {"dblp": 27, "astroph": 18, "hepth": 9, "facebook": 4, "grqc": 4, "citeseer": 3, "cora": 3}

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError
+from efge.evaluation.communities import Communities
 from efge.evaluation.labels import as_targets
-from efge.graph import Graph
-from efge.grouping import Communities
-from efge.names import plain_name
+from efge.graph.graph import Graph
+from efge.graph.names import plain_name
 
 # Whole numbers are categories if there are few of them, and under these names.
 _FEW = 20

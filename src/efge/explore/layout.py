@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError
-from efge.seeds import stream_key
+from efge.random import stream_key
 
 Places = npt.NDArray[np.float64]
 Method = Callable[[Places, int], tuple[Places, str]]

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding import Embedding
+from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, GraphError, check_counts
 from efge.explore.columns import Column, Numbers, columns_of
 from efge.explore.layout import lay_out
-from efge.graph import Graph
-from efge.inputs import as_graph
+from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
+from efge.io.atomic import written_whole
 from efge.plots import COLORS
-from efge.writing import written_whole
 
 # In the order in which they need each other; the page has them as one script.
 _SCRIPTS = ("data.js", "map.js", "marks.js", "panel.js", "page.js")

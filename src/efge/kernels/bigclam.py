@@ -12,7 +12,7 @@ import math
 import numpy as np
 from numba import njit
 
-from efge.kernels.streams import U
+from efge.kernels.random import U
 
 # Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
 REORDER = {"reassoc", "contract", "nsz", "arcp"}

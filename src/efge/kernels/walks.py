@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from efge.kernels.intrinsics import high_product, prefetch
-from efge.kernels.streams import GOLDEN, U, apply_alias, draw_bits, mix, pick, stream
+from efge.kernels.random import GOLDEN, U, apply_alias, draw_bits, mix, pick, stream
 
 ABREAST = 64
 

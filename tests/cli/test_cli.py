@@ -1,0 +1,399 @@
+"""The command line: every command by its own example, records that repeat a run to the byte, one line for errors."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import networkx as nx
+import numpy as np
+import pytest
+
+import efge
+from efge.cli import console
+from efge.cli.app import _EXAMPLES
+from efge.cli.options import MODELS, PARAMETERS
+from helpers import fails, run, run_apart
+
+CLUB = nx.karate_club_graph()
+
+
+@pytest.fixture(autouse=True)
+def plain_screen(monkeypatch):
+    for name, value in {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "200"}.items():
+        monkeypatch.setenv(name, value)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """Zachary's club under names, with the labels of its two sides."""
+    names = {node: f"n{node}" for node in CLUB} | {0: "ann"}
+    edges = "".join(f"{names[u]},{names[v]}\n" for u, v in CLUB.edges)
+    (tmp_path / "friends.csv").write_text("source,target\n" + edges)
+    labels = "".join(f"{names[node]},{side}\n" for node, side in CLUB.nodes("club"))
+    (tmp_path / "labels.csv").write_text("node,label\n" + labels)
+    return tmp_path
+
+
+def test_the_example_of_every_command_works_as_written(folder, networks):
+    for command, example in _EXAMPLES.items():
+        shown = run(command.__name__.replace("_", "-"), "--help").stdout
+        assert f"Example: {example}" in " ".join(shown.split())
+        if command.__name__ == "reproduce":
+            continue
+        done = run(*shlex.split(example)[1:], cwd=folder)
+        assert done.returncode == 0, (example, done.stderr)
+    for name in ("vectors.npz", "friends.efge", "walks.txt.gz", "groups.tsv", "map.html", "vectors.csv"):
+        assert (folder / name).stat().st_size > 0
+
+
+def test_parameters_of_estimators_are_options_with_their_defaults():
+    own = {name: inspect.signature(getattr(efge, name)).parameters for name, _ in MODELS.values()}
+    everything = {parameter for parameters in own.values() for parameter in parameters} - {"family"}
+    assert set(PARAMETERS) == everything
+    for name, option in PARAMETERS.items():
+        assert set(option.estimators) == {estimator for estimator, parameters in own.items() if name in parameters}
+        defaults = {own[estimator][name].default for estimator in option.estimators}
+        shown = [float(part.split()[-1]) for part in option.default.split(";") if part.split()[-1][0].isdigit()]
+        if shown:
+            assert set(shown) == defaults
+        elif None not in defaults:
+            assert {option.default} == defaults
+
+
+def test_every_family_is_a_model():
+    from efge.families.builtin import FAMILIES
+
+    assert {family for _, family in MODELS.values() if family} == set(FAMILIES)
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_embeds_as_the_library_does(folder, model):
+    short = ["--walks-per-node", 5] if MODELS[model][0] in ("EFGE", "DeepWalk", "Node2Vec") else []
+    size = ["--communities", 3] if model == "bigclam" else ["--dim", 8]
+    done = run("embed", "friends.csv", "-o", "v.npz", "-m", model, "--seed", 3, *short, *size, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    estimator, family = MODELS[model]
+    options = {"seed": 3} | ({"communities": 3} if model == "bigclam" else {"dim": 8})
+    options |= ({"family": family} if family else {}) | ({"walks_per_node": 5} if short else {})
+    expected = getattr(efge, estimator)(**options).fit(folder / "friends.csv").embedding_
+    assert efge.Embedding.load(folder / "v.npz") == expected
+
+
+def test_the_record_beside_an_output_repeats_the_run_to_the_byte(folder):
+    assert run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--walks-per-node", 5, cwd=folder).returncode == 0
+    record = json.loads((folder / "v.npz.json").read_text())
+    assert record["efge"] == efge.__version__
+    assert record["fingerprint"] == efge.read_graph(folder / "friends.csv").fingerprint()
+    assert record["config"]["dim"] == 8
+    assert record["log_likelihood"] < 0
+    assert record["seconds"] > 0
+    before = (folder / "v.npz").read_bytes()
+    (folder / "v.npz").unlink()
+    assert run("embed", "--config", "v.npz.json", cwd=folder).returncode == 0
+    assert (folder / "v.npz").read_bytes() == before
+    assert run("embed", "--config", "v.npz.json", "-o", "w.npz", "--threads", 1, cwd=folder).returncode == 0
+    assert (folder / "w.npz").read_bytes() == before
+
+
+def test_the_record_keeps_how_the_graph_was_read(folder):
+    (folder / "nodes.txt").write_text("zoe\nann\n")
+    options = ("--nodes", "nodes.txt", "--directed", "--dim", 4, "--walks-per-node", 2)
+    done = run("embed", "friends.csv", "-o", "v.npz", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    before = (folder / "v.npz").read_bytes()
+    assert efge.Embedding.load(folder / "v.npz").names.tolist()[0] == "zoe"
+    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert (folder / "v.npz").read_bytes() == before
+
+
+def test_a_record_of_another_graph_is_refused(folder):
+    run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--walks-per-node", 2, cwd=folder)
+    with (folder / "friends.csv").open("a") as file:
+        file.write("ann,zoe\n")
+    fails(run("embed", "--config", "v.npz.json", cwd=folder), "friends.csv: this is not the graph of v.npz.json")
+
+
+def test_a_configuration_has_the_names_of_the_options_which_come_first(folder):
+    (folder / "run.toml").write_text(
+        'graph = "friends.csv"\noutput = "v.csv"\nmodel = "normal"\ndim = 8\nseed = 4\nwalks_per_node = 3\n'
+        "[family_options]\nsigma = 0.5\n"
+    )
+    assert run("embed", "-c", "run.toml", "--dim", 4, cwd=folder).returncode == 0
+    expected = efge.EFGE(efge.Normal(sigma=0.5), dim=4, seed=4, walks_per_node=3).fit(folder / "friends.csv")
+    assert efge.Embedding.load(folder / "v.csv") == expected.embedding_
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("dim = ", "run.toml: not a configuration that can be read"),
+        ("dimension = 3", "run.toml: no option 'dimension'; known: graph, output, model"),
+        ("dim = 3", "give a graph to embed"),
+        ("config = 3", "run.toml: a configuration has names with values"),
+        ("family_options = 3", "run.toml: a configuration has names with values, and a table of family_options"),
+        ('graph = "friends.csv"', "give an output, as -o vectors.npz"),
+        ('graph = "friends.csv"\noutput = "v.npz"\ndim = "many"', "dim is a whole number from 1 on; got 'many'"),
+    ],
+)
+def test_a_bad_configuration_is_one_line(folder, text, message):
+    (folder / "run.toml").write_text(text)
+    fails(run("embed", "--config", "run.toml", cwd=folder), message)
+    assert not (folder / "v.npz").exists()
+
+
+OWN = """
+import numpy as np
+import efge
+class Binomial(efge.Family):
+    domain = "binary"
+    def __init__(self, trials=2):
+        self.trials = trials
+    def log_partition(self, eta):
+        return self.trials * np.logaddexp(0, eta)
+    def mean(self, eta):
+        return self.trials / (1 + np.exp(-eta))
+class NoFamily:
+    pass
+"""
+
+
+@pytest.mark.parametrize("place", ["own", "own.py", "./own.py"])
+def test_a_family_of_ones_own_is_a_module_or_a_file(folder, place):
+    (folder / "own.py").write_text(OWN)
+    options = ("-m", f"{place}:Binomial", "--family-option", "trials=3", "--dim", 4, "--seed", 1)
+    done = run("embed", "friends.csv", "-o", "v.npz", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert json.loads((folder / "v.npz.json").read_text())["config"]["family_options"] == {"trials": 3}
+    before = (folder / "v.npz").read_bytes()
+    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert (folder / "v.npz").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["embed", "friends.csv", "-o", "v.npz", "-m", "normall"], "no model 'normall'; known: normal, poisson"),
+        (
+            ["embed", "friends.csv", "-o", "v.npz", "-m", "hope", "--window", "3"],
+            "hope has no option --window; it has --dim",
+        ),
+        (["embed", "friends.csv", "-o", "v.npz", "--dim", "0"], "dim is a whole number from 1 on; got 0"),
+        (["embed", "friends.csv", "-o", "v.npz", "--dim", "x"], "Invalid value for '--dim'"),
+        (["embed", "friends.csv", "-o", "v.xyz", "--dim", "2"], "v.xyz: "),
+        (["embed", "nowhere.csv", "-o", "v.npz"], "nowhere.csv: no such file"),
+        (["embed", "friends.csv", "-o", "v.npz", "-m", "none.py:F"], "none.py: no such file"),
+        (["embed", "friends.csv", "-o", "v.npz", "-m", "nonesuch:F"], "no module 'nonesuch'"),
+        (["embed", "friends.csv", "-o", "v.npz", "-m", "own.py:NoFamily"], "own.py:NoFamily: a family is a class"),
+        (["embed", "friends.csv", "-o", "v.npz", "-m", "own.py:Missing"], "own.py has no Missing"),
+        (["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho=1"], "normal: "),
+        (["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho"], "a family option is name=value"),
+        (["embed", "friends.csv", "-o", "v.npz", "--config", "none.toml"], "none.toml: No such file"),
+        (["embed", "friends.csv"], "give an output"),
+        (["embed"], "give a graph"),
+        (["embed", "--nonsense"], "No such option: --nonsense"),
+        (["nonsense"], "No such command 'nonsense'"),
+        (["neighbors", "v.npz", "ann"], "v.npz: no such file"),
+        (["neighbors", "friends.csv", "ann"], "friends.csv"),
+        (["classify", "w.csv", "labels.csv", "--ratios", "half"], "ratios are numbers with commas between"),
+        (["classify", "w.csv", "nowhere.csv"], "nowhere.csv: no such file"),
+        (["neighbors", "w.csv", "an"], "no node named 'an'"),
+        (["links", "friends.csv", "--features", "hadamar"], "no feature 'hadamar'"),
+        (["links", "friends.csv", "--share", "2"], "a share of the edges is above 0 and below 1"),
+        (["links", "friends.csv", "--rank", "2"], "normal has no option --rank"),
+        (["convert", "w.csv", "w.xyz"], "w.xyz"),
+        (["datasets", "show", "kora"], "no data set 'kora'; known: citeseer"),
+        (["explore", "w.csv", "--table", "none.csv"], "none.csv: no such file"),
+        (["classify", "w.csv", "labels.csv", "--plot", "x.gif"], "x.gif: a figure is a .png, .svg or .pdf file"),
+    ],
+)
+def test_what_is_wrong_is_one_line(folder, arguments, message):
+    (folder / "own.py").write_text(OWN)
+    (folder / "w.csv").write_text("node,0\nann,1\nn1,2\n")
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"efge: {message}"), done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (folder / "v.npz").exists()
+
+
+def test_debug_shows_where_an_error_came_from(folder):
+    done = run("embed", "nowhere.csv", "-o", "v.npz", "--debug", cwd=folder)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr
+
+
+def test_quiet_says_nothing_and_verbose_says_more(folder):
+    options = ("embed", "friends.csv", "-o", "v.npz", "--dim", 4, "--walks-per-node", 2)
+    assert run(*options, "--quiet", cwd=folder).stderr == ""
+    assert run("--quiet", *options, cwd=folder).stderr == ""
+    assert "Graph(34 nodes" in run(*options, "--verbose", cwd=folder).stderr
+
+
+def test_neighbors_are_a_table_or_json(folder):
+    run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--seed", 1, cwd=folder)
+    expected = efge.Embedding.load(folder / "v.npz").neighbors("ann", 3)
+    table = run("neighbors", "v.npz", "ann", "-k", 3, cwd=folder).stdout.splitlines()
+    assert table[0].split() == ["node", "neighbor", "cosine"]
+    assert [line.split()[1] for line in table[1:]] == [name for name, _ in expected]
+    found = json.loads(run("neighbors", "v.npz", "ann", "-k", 3, "--json", cwd=folder).stdout)
+    assert [(row["neighbor"], row["cosine"]) for row in found] == expected
+
+
+def test_nodes_that_are_integers_are_found_by_their_digits(tmp_path):
+    efge.Embedding(np.eye(3), [10, 20, -30]).save(tmp_path / "v.npz")
+    found = json.loads(run("neighbors", tmp_path / "v.npz", "20", "-k", 1, "--json").stdout)
+    assert found[0]["node"] == 20
+
+
+def test_scores_are_the_librarys(folder):
+    run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--seed", 1, cwd=folder)
+    options = ("classify", "v.npz", "labels.csv", "--ratios", "0.5", "--repeats", 5, "--json", "--plot", "s.svg")
+    found = json.loads(run(*options, cwd=folder).stdout)["scores"]
+    embedding = efge.Embedding.load(folder / "v.npz")
+    expected = efge.node_classification(embedding, folder / "labels.csv", ratios=[0.5], repeats=5)
+    assert found[0]["mean"] == expected.summary(0.5).mean
+    assert (folder / "s.svg").read_text().startswith("<?xml")
+
+
+def test_links_stand_beside_heuristics_and_splits_can_be_kept(folder):
+    options = ("links", "friends.csv", "-m", "hope,bernoulli", "--dim", 4, "--walks-per-node", 2, "--share", 0.2)
+    done = run(*options, "--repeats", 2, "--save-splits", "splits", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["scores"]
+    assert {"hope", "bernoulli", "katz", "adamic-adar"} <= {row["method"] for row in found}
+    split = efge.LinkSplit.load(folder / "splits" / "split_1")
+    assert len(split.test_edges) == round(0.2 * 78)
+
+
+@pytest.mark.parametrize("model", ["bigclam", "normal"])
+def test_communities_are_written_and_summed_up(folder, model):
+    options = ("communities", "friends.csv", "-m", model, "--number", 2, "--seed", 1, "--labels", "labels.csv")
+    done = run(*options, "-o", "groups.tsv", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "communities" in done.stdout
+    assert "f1" in done.stdout
+    header, *members = [line.split("\t") for line in (folder / "groups.tsv").read_text().splitlines()]
+    assert header == ["node", "community"]
+    assert {number for _, number in members} == {"0", "1"}
+    # What one command writes, another reads.
+    assert set(efge.read_labels(folder / "groups.tsv")) <= set(efge.read_graph(folder / "friends.csv"))
+    assert run(*options, "-o", "groups.json", cwd=folder).returncode == 0
+    assert len(json.loads((folder / "groups.json").read_text())) == 2
+
+
+def test_a_header_that_was_taken_for_nodes_is_pointed_out(folder):
+    (folder / "calls.csv").write_text("person,friend\nann,bob\nbob,cid\n")
+    done = run("info", "calls.csv", "--json", cwd=folder)
+    assert json.loads(done.stdout)["nodes"] == 5
+    assert "calls.csv: 'person' and 'friend', of the first line, occur nowhere else" in done.stderr
+    done = run("info", "calls.csv", "--json", "--header", cwd=folder)
+    assert (json.loads(done.stdout)["nodes"], done.stderr) == (3, "")
+    assert run("info", "friends.csv", cwd=folder).stderr == ""
+
+
+def test_columns_are_chosen_by_name_or_number(folder):
+    (folder / "calls.csv").write_text("day,person,friend,calls\n1,ann,bob,3\n2,bob,cid,4\n")
+    options = ("--source", "person", "--target", 2, "--weight", "calls", "--json")
+    found = json.loads(run("info", "calls.csv", *options, cwd=folder).stdout)
+    assert (found["nodes"], found["weighted"]) == (3, True)
+
+
+def test_a_family_whose_parameters_are_of_no_use_is_one_line(folder):
+    (folder / "own.py").write_text(OWN)
+    options = ("-m", "own.py:Binomial", "--family-option", "trials=abc")
+    fails(run("embed", "friends.csv", "-o", "v.npz", *options, cwd=folder), "Binomial(trials='abc'): at x = ")
+
+
+def test_info_says_what_embedding_takes(folder):
+    assert "embed takes" in run("info", "friends.csv", cwd=folder).stdout
+    found = json.loads(run("info", "friends.csv", "--json", cwd=folder).stdout)
+    assert (found["nodes"], found["edges"]) == (34, 78)
+    assert found["embed bytes"] > 2 * 34 * 128 * 4
+
+
+def test_data_sets_are_graphs(networks, monkeypatch):
+    monkeypatch.setenv("EFGE_DATA", str(networks))
+    assert json.loads(run("info", "dolphins", "--json").stdout)["nodes"] == 62
+    assert "dolphins" in run("datasets").stdout
+    assert "62" in run("datasets", "show", "dolphins").stdout
+    assert "Dataset('dolphins'" in run("datasets", "fetch", "dolphins").stderr
+    assert json.loads(run("datasets", "list", "--json").stdout)["cora"]["nodes"] == 2708
+    fails(run("info", "dolphins", "--directed"), "the data set dolphins is as it is; got directed")
+
+
+def test_output_goes_to_a_pipe(folder):
+    done = run_apart("embed", "friends.csv", "-o", "-", "--to", "tsv", "--dim", "2", "--seed", "1", cwd=folder)
+    assert len(done.stdout.splitlines()) == 35
+    assert not list(folder.glob("-*"))
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(folder):
+    command = f"{sys.executable} -m efge walks friends.csv -o - --walks-per-node 5000 | head -1"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder)
+    assert "Traceback" not in done.stderr
+    assert "Exception" not in done.stderr
+
+
+def test_ctrl_c_stops_and_leaves_nothing(folder):
+    edges = "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(3000, 5, seed=0).edges)
+    (folder / "large.txt").write_text(edges)
+    command = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "v.npz", "--epochs", "200", "--verbose"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
+    while not process.stderr.readline().startswith("efge: EFGE("):  # the model, told before training begins
+        assert process.poll() is None
+    time.sleep(2)
+    process.send_signal(signal.SIGINT)
+    message = process.communicate(timeout=30)[1]
+    assert process.returncode == 130
+    assert message == "efge: stopped; nothing was written\n"
+    assert sorted(path.name for path in folder.iterdir()) == ["friends.csv", "labels.csv", "large.txt"]
+
+
+def test_a_terminal_sees_a_bar_with_rate_and_likelihood(folder):
+    edges = "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(2000, 5, seed=0).edges)
+    (folder / "large.txt").write_text(edges)
+    ours, theirs = os.openpty()
+    command = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "v.npz"]
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "150"}
+    process = subprocess.Popen(command, stderr=theirs, cwd=folder, env=environment)
+    os.close(theirs)
+    shown = bytearray()
+    with suppress(OSError):  # what a pseudo terminal says when its other end is closed
+        while data := os.read(ours, 65536):
+            shown.extend(data)
+    os.close(ours)
+    assert process.wait() == 0
+    text = shown.decode(errors="replace")
+    assert "pairs/s" in text
+    assert "log-likelihood" in text
+    assert "wrote Embedding(2,000 nodes, 128 dimensions)" in text
+
+
+def test_a_pipe_gets_lines_now_and_then(monkeypatch, capsys):
+    clock = iter([0.0, 5.0, 20.0, 21.0, 40.0])
+    monkeypatch.setattr(console.time, "perf_counter", lambda: next(clock))
+    advance = console._lines("training", "pairs")
+    for done in (10e6, 40e6, 50e6, 80e6):
+        advance(done, 100e6, "log-likelihood -2.0")
+    assert capsys.readouterr().err.splitlines() == [
+        "efge: training 40%, 2.0 Mpairs/s, 30 s left, log-likelihood -2.0",
+        "efge: training 80%, 2.0 Mpairs/s, 10 s left, log-likelihood -2.0",
+    ]
+
+
+def test_the_command_is_a_program(folder):
+    done = run_apart("info", "friends.csv", cwd=folder)
+    assert (done.returncode, done.stderr) == (0, "")
+    fails(run_apart("info", "nowhere.csv"), "nowhere.csv: no such file")
+
+
+def test_completion_is_offered_for_shells():
+    assert "--install-completion" in run("--help").stdout

@@ -1,0 +1,202 @@
+"""The house itself: one-way imports, light start, one version, documented names, a command line that behaves."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import efge
+from efge.io.files import toml
+
+ROOT = Path(__file__).parents[1]
+SOURCES = ROOT / "src" / "efge"
+
+
+def modules():
+    return sorted(path for path in SOURCES.rglob("*.py") if path.name != "__init__.py")
+
+
+def test_only_the_command_line_prints():
+    for path in modules():
+        calls = [node.func for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+        prints = any(isinstance(call, ast.Name) and call.id == "print" for call in calls)
+        assert not prints or path.parent.name == "cli"
+
+
+# What runs whatever its input says.
+TRUSTING_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
+TRUSTING_CALLS = {"eval", "exec", "compile", "yaml.load", "os.system", "os.popen"}
+TRUSTING_OPTIONS = {"allow_pickle", "shell"}
+
+
+def trusting(code: str) -> list[str]:
+    """Imports and calls by which data or text would be run as code, anywhere in a module."""
+    found = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, ast.Import):
+            found += [alias.name for alias in node.names if alias.name.split(".")[0] in TRUSTING_MODULES]
+        elif isinstance(node, ast.ImportFrom):
+            found += [node.module] * (node.module.split(".")[0] in TRUSTING_MODULES)
+        elif isinstance(node, ast.Call):
+            found += [ast.unparse(node.func)] * (ast.unparse(node.func) in TRUSTING_CALLS)
+            options = [option for option in node.keywords if option.arg in TRUSTING_OPTIONS]
+            # Only a plain False is one for certain.
+            found += [ast.unparse(option) for option in options if ast.unparse(option.value) != "False"]
+    return found
+
+
+@pytest.mark.parametrize(
+    ("code", "expected"),
+    [
+        ("def load():\n    import pickle", ["pickle"]),
+        ("from joblib import load", ["joblib"]),
+        ("import numpy as np; np.load(path, allow_pickle=True)", ["allow_pickle=True"]),
+        ("np.load(path, allow_pickle=trusted)", ["allow_pickle=trusted"]),
+        ("np.load(path, allow_pickle=False)", []),
+        ("eval(text); exec(text); yaml.load(text)", ["eval", "exec", "yaml.load"]),
+        ("re.compile(text); model.eval()", []),
+        ("subprocess.run(command, shell=True)", ["shell=True"]),
+    ],
+)
+def test_what_trusts_its_input_is_recognized(code, expected):
+    assert trusting(code) == expected
+
+
+def test_nothing_runs_what_data_says():
+    for path in SOURCES.rglob("*.py"):
+        assert not trusting(path.read_text("utf-8")), path
+
+
+def test_dependencies_have_a_lower_bound_and_no_upper_one():
+    project = toml((ROOT / "pyproject.toml").read_text("utf-8"))
+    asked = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    for extra in project["project"]["optional-dependencies"].values():
+        asked += [name for name in extra if not name.startswith("efge[")]
+    bounds = {re.split(r"[\[<>=!~; ]", name)[0]: name.partition(";")[0] for name in asked}
+    assert {"hatchling", "numpy", "igraph", "pytest"} <= set(bounds)
+    assert [bound for bound in bounds.values() if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+", bound)] == []
+    # One bound for a package, wherever it is asked for: `make lowest` has but one version of each.
+    assert len(set(asked)) == len(bounds)
+
+
+def loaded_modules(code: str) -> set[str]:
+    report = "; import sys, json; sys.stderr.write(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code + report], capture_output=True, text=True, check=True)
+    return set(json.loads(done.stderr))
+
+
+HELP = """
+import contextlib, sys, efge.cli
+sys.argv = ["efge", "--help"]
+with contextlib.suppress(SystemExit): efge.cli.main()
+"""
+HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch", "ray"}
+
+
+@pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])
+def test_start_loads_nothing_heavy(code):
+    assert not loaded_modules(code) & HEAVY
+
+
+def test_there_is_one_version():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", efge.__version__)
+    project = (ROOT / "pyproject.toml").read_text()
+    assert 'dynamic = ["version"]' in project
+    assert f'"{efge.__version__}"' not in project
+
+
+def test_public_names_have_docstrings_with_an_example():
+    for name in efge.__all__:
+        if not name.startswith("__"):
+            assert ">>> " in getattr(efge, name).__doc__, name
+    assert sorted(efge.__all__) == dir(efge)
+
+
+def run(*arguments, **options):
+    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}
+    command = [sys.executable, "-m", "efge", *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
+
+
+@pytest.fixture
+def friends(tmp_path):
+    path = tmp_path / "friends.csv"
+    path.write_text("from,to,weight\nann,bob,2\nbob,cid,0.5\ndan,dan,1\n")
+    return path
+
+
+def test_version_is_printed():
+    assert run("--version").stdout == f"efge {efge.__version__}\n"
+
+
+def test_info_tells_what_a_graph_is(friends):
+    done = run("info", friends)
+    assert done.returncode == 0
+    assert re.search(r"^nodes +4$", done.stdout, re.MULTILINE)
+    assert re.search(r"^components +2$", done.stdout, re.MULTILINE)
+    assert efge.read_graph(friends).fingerprint() in done.stdout
+
+
+def test_info_reads_standard_input():
+    assert re.search(r"^edges +2$", run("info", "-", input="a b\nb c\n").stdout, re.MULTILINE)
+
+
+def test_walks_are_written(friends, tmp_path):
+    done = run("walks", friends, "-o", tmp_path / "walks.txt", "--strategy", "node2vec", "--p", "0.5", "--seed", "3")
+    assert (done.returncode, done.stdout) == (0, "")
+    expected = efge.Walks(friends, efge.Node2VecWalk(0.5, 1.0), seed=3)
+    assert [line.split() for line in (tmp_path / "walks.txt").read_text().splitlines()] == list(expected)
+
+
+def test_walks_go_to_standard_output_and_to_devices(friends):
+    done = run("walks", friends, "-o", "-", "--seed", "3")
+    assert [line.split() for line in done.stdout.splitlines()] == list(efge.Walks(friends, seed=3))
+    assert run("walks", friends, "-o", "/dev/null").returncode == 0
+    assert not Path("/dev/null").is_file()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["info", "nowhere.csv"], "efge: nowhere.csv: no such file"),
+        (["info", "."], "efge: .: a directory is not a file that can be read"),
+        (["info", "{friends}", "--format", "xml"], "efge: no format 'xml'; known: edgelist, csv"),
+        (["walks", "{friends}", "-o", "w.txt", "--strategy", "fast"], "efge: no walk strategy 'fast'; known: uniform"),
+        (["walks", "{friends}", "-o", "w.txt", "--q", "2"], "efge: p and q are node2vec's"),
+        (["walks", "{friends}", "-o", "no/such/folder/w.txt"], "efge: no/such/folder: no such folder"),
+        (["walks", "{friends}", "-o", "."], "efge: .: this is a directory; give the name of a file in it"),
+        (["walks", "{friends}", "-o", "w.txt", "--walk-length", "0"], "efge: walk_length is a whole number from 1 on"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(friends, tmp_path, arguments, message):
+    done = run(*(argument.format(friends=friends) for argument in arguments), cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith(message)
+    assert done.stderr.count("\n") == 1
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["friends.csv"]
+
+
+def test_help_ends_with_an_example():
+    for command in ("info", "walks"):
+        assert f"Example: efge {command}" in run(command, "--help").stdout
+
+
+def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
+    # Plain files where folders would be: not even root can write into them.
+    shutil.copytree(SOURCES, tmp_path / "efge", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "efge" / "kernels" / "__pycache__").write_text("")
+    nowhere = str(tmp_path / "efge" / "__init__.py" / "cache")
+    places = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | places
+    code = "import efge; print(efge.__file__, efge.as_graph([('a', 'b')]).n_edges)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
+    assert done.stdout == f"{tmp_path / 'efge' / '__init__.py'} 1\n", done.stderr
