@@ -1,11 +1,11 @@
-"""Speed and memory beside every peer, each case in runs that take turns; which targets are met, and which are not.
+"""Compare speed and memory with other libraries, and report which targets are met.
 
     python benchmarks/bench.py [--only training walks ...] [--repeats 5] [--out benchmarks/results]
 
-Peers live in environments of their own (see the Makefile). A run is a process of its own; runs of all tools of a case
-take turns, and a ratio is the median of the ratios of runs that were neighbors in time, as a machine's speed drifts.
-After each case, ``bench.json`` (all that was measured) and ``bench.md`` (tables) are written; cases that are not run
-again keep what they had.
+The other libraries have their own environments (see the Makefile). Each run is a new process. The tools of a case run
+alternately, and a ratio is the median of the ratios of consecutive runs, because the speed of a machine drifts. After
+each case, ``bench.json`` (all measurements) and ``bench.md`` (tables) are written; cases that are not run keep their
+earlier results.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from arena import HERE, PYTHON, Case, Inputs, Target, command, contestant
 PACKAGES = {"peers": ["ensmallen", "csrgraph", "fastnode2vec", "pecanpy", "gensim"]}
 PACKAGES |= {"baselines": ["karateclub", "nodevectors"]}
 SPLITS_COMPARED = 3
-OWN = ["efge", "numpy", "scipy", "numba", "llvmlite", "scikit-learn", "gensim"]
+OUR_PACKAGES = ["efge", "numpy", "scipy", "numba", "llvmlite", "scikit-learn", "gensim"]
 
 
 # Cases.
@@ -53,9 +53,9 @@ def training(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         case.take_turns(contestants, options.repeats)
         for tool in tools[2:]:
             one, two = f"{tool}, 1 thread", f"{tool}, 2 threads"
-            case.want_ratio(f"{tool} beside gensim, {nodes:,} nodes, one thread", one, "gensim, 1 thread", 10)
-            case.want_ratio(f"{tool} beside grape, {nodes:,} nodes, one thread", one, "grape, 1 thread", 3)
-            digests = {run["digest"] for name in (one, two) for run in case.sound(name)}
+            case.add_min_ratio(f"{tool} beside gensim, {nodes:,} nodes, one thread", one, "gensim, 1 thread", 10)
+            case.add_min_ratio(f"{tool} beside grape, {nodes:,} nodes, one thread", one, "grape, 1 thread", 3)
+            digests = {run["digest"] for name in (one, two) for run in case.successful(name)}
             same = Target(
                 f"{tool}, same bytes in all runs, {nodes:,} nodes", "1", str(len(digests)), "", len(digests) == 1
             )
@@ -65,7 +65,7 @@ def training(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
 
 
 def threads(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
-    """Two threads beside one, right after each other: between runs of other tools the machine's speed drifts away."""
+    """Compare two threads with one in consecutive runs: between runs of other tools, the machine's speed drifts."""
     cases = []
     for nodes, per_node in ((10_000, 20), (200_000, 1)):
         for family in ("bernoulli", "normal", "poisson"):
@@ -76,13 +76,13 @@ def threads(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
                 name: contestant("train", f"efge {family}", files | {"threads": count}) for count, name in names.items()
             }
             case.take_turns(contestants, 2 * options.repeats)
-            case.want_ratio(f"efge {family}, two threads beside one, {nodes:,} nodes", names[2], names[1], 1.8)
+            case.add_min_ratio(f"efge {family}, two threads beside one, {nodes:,} nodes", names[2], names[1], 1.8)
             cases.append(case)
     return cases
 
 
 def walks(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
-    """Beside peers as documented; on the smaller graph, once, beside what others do inside, their tables apart."""
+    """Compare with documented functions of peers; on the smaller graph also, once, with their inner loops alone."""
     cases = []
     kinds = {"uniform": (1, 1, "grape"), "p=0.5 q=1": (0.5, 1, "grape"), "p=0.5 q=2": (0.5, 2, "fastnode2vec")}
     for nodes, per_node in ((10_000, 20), (200_000, 2)):
@@ -98,18 +98,18 @@ def walks(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
             }
             case.take_turns(contestants, options.repeats)
             if nodes == 10_000:
-                inside = [*(["csrgraph"] if kind == "uniform" else []), "fastnode2vec inside", "pecanpy inside"]
+                inner_loops = [*(["csrgraph"] if kind == "uniform" else []), "fastnode2vec inside", "pecanpy inside"]
                 others = details | {"per_node": per_node}
-                case.take_turns({f"{tool}, 1 thread": contestant("walk", tool, others) for tool in inside}, 1)
+                case.take_turns({f"{tool}, 1 thread": contestant("walk", tool, others) for tool in inner_loops}, 1)
             what = f"walks, {kind}, {nodes:,} nodes"
-            case.want_ratio(f"{what}, beside {peer}, one thread", "efge, 1 thread", f"{peer}, 1 thread", 8)
-            case.want_ratio(f"{what}, two threads beside one", "efge, 2 threads", "efge, 1 thread", 1.8)
+            case.add_min_ratio(f"{what}, beside {peer}, one thread", "efge, 1 thread", f"{peer}, 1 thread", 8)
+            case.add_min_ratio(f"{what}, two threads beside one", "efge, 2 threads", "efge, 1 thread", 1.8)
             cases.append(case)
     return cases
 
 
 def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
-    """By the settings of the paper. pecanpy trains about half the pairs: its windows have random widths."""
+    """Use the settings of the paper. pecanpy trains about half the pairs, because its windows have random widths."""
     case = Case(f"file to file, 200,000 nodes, {options.walks} walks a node", "seconds")
     source, out = inputs.edge_list(200_000), inputs.folder / "vectors.npz"
     peer = [PYTHON["peers"].with_name("pecanpy"), "--input", source, "--output", inputs.folder / "theirs.npz"]
@@ -119,7 +119,7 @@ def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     ours += ["--walks-per-node", options.walks]
     case.take_turns({"efge embed": command(*ours), "pecanpy": command(*peer)}, 1)
     what = f"efge embed beside pecanpy, 200,000 nodes, 1 million edges, {options.walks} walks a node"
-    case.want_ratio(what, "efge embed", "pecanpy", 10)
+    case.add_min_ratio(what, "efge embed", "pecanpy", 10)
     return [case]
 
 
@@ -129,40 +129,40 @@ def startup(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     embed = command(script, "embed", inputs.karate, "-o", inputs.folder / "karate.npz", "--seed", 1)
     embed()
     case.take_turns({"efge embed, karate club": embed, "efge --help": command(script, "--help")}, 2 * options.repeats)
-    for name, most in (("efge embed, karate club", 2.0), ("efge --help", 0.4)):
-        case.want_most(name, [run["seconds"] for run in case.sound(name)], most, " s")
+    for name, maximum in (("efge embed, karate club", 2.0), ("efge --help", 0.4)):
+        case.add_max_value(name, [run["seconds"] for run in case.successful(name)], maximum, " s")
     return [case]
 
 
 def growth(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     case = Case("growth", "million pairs a second")
     sizes = {"10,000 nodes": (10_000, 5, 80), "1,000,000 nodes": (1_000_000, 10, 10)}
-    for name, (nodes, edges_a_node, per_node) in sizes.items():
-        path = inputs.graph(nodes, edges_a_node, held=nodes // 50)
-        details = {"graph": str(path), "held": str(path.with_suffix(".npy")), "per_node": per_node, "threads": 2}
+    for name, (nodes, edges_per_node, per_node) in sizes.items():
+        path = inputs.graph(nodes, edges_per_node, held_out=nodes // 50)
+        details = {"graph": str(path), "held_out": str(path.with_suffix(".npy")), "per_node": per_node, "threads": 2}
         case.take_turns({name: contestant("grow", "efge", details)}, 1 if nodes > 10_000 else options.repeats)
-    small, large = ([case.cost(run) for run in case.sound(name)] for name in sizes)
+    small, large = ([case.cost(run) for run in case.successful(name)] for name in sizes)
     times = [cost / statistics.median(small) for cost in large]
-    case.want_most("cost of a pair at 1,000,000 nodes beside 10,000", times, 1.5, " times")
-    run = case.sound("1,000,000 nodes")[-1]
-    share = run["added"] / (1_000_000 * 128 * 8 + run["graph"])
+    case.add_max_value("cost of a pair at 1,000,000 nodes beside 10,000", times, 1.5, " times")
+    run = case.successful("1,000,000 nodes")[-1]
+    ratio = run["added"] / (1_000_000 * 128 * 8 + run["graph"])
     target = Target(
         "memory of a million nodes beside tables and graph",
         "within 20 %",
-        f"{share:.2f} times",
+        f"{ratio:.2f} times",
         "",
-        abs(share - 1) <= 0.2,
+        abs(ratio - 1) <= 0.2,
     )
     case.targets.append(target)
     return [case]
 
 
 def baselines(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
-    """All walks have 10 nodes, 80 for each node; windows are 10, vectors have 128 entries; all tools have two cores.
+    """Compare whole methods: 80 walks of 10 nodes from each node, window 10, 128 dimensions, two cores.
 
-    gensim is given efge's walks, and its time is that of counting words and training alone; the others make their own.
-    karateclub trains DeepWalk and Node2Vec by CBOW, which is much cheaper than skip-gram; HOPE of karateclub and grape
-    takes common neighbors where efge takes Katz's index.
+    gensim gets efge's walks, and its time covers only counting words and training; the others make their own walks.
+    karateclub trains DeepWalk and Node2Vec with CBOW, which is much cheaper than skip-gram. HOPE of karateclub and of
+    grape uses common neighbors where efge uses the Katz index.
     """
     peers = {
         "DeepWalk": ("gensim",),
@@ -184,13 +184,13 @@ def baselines(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         }
         case.take_turns({tool: contestant("fit", tool, details) for tool in ("efge", *others)}, min(2, options.repeats))
         for peer in others:
-            case.want_ratio(f"{method} beside {peer}", "efge", peer, 1)
+            case.add_min_ratio(f"{method} beside {peer}", "efge", peer, 1)
         cases.append(case)
     return cases
 
 
 def evaluation(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
-    """The plain loop does some of the 50 splits of each ratio: all of them would take it most of an hour."""
+    """The plain loop runs only some of the 50 splits of each ratio: all of them would take most of an hour."""
     case = Case("classification of DBLP, 18 ratios", "splits a second")
     dataset = efge.load_dataset("dblp")
     model = efge.EFGE("normal", seed=0).fit(dataset.graph)
@@ -203,16 +203,16 @@ def evaluation(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     contestants = {"efge": contestant("classify", "efge", details | {"repeats": 50})}
     contestants["scikit-learn"] = contestant("classify", "scikit-learn", details | {"repeats": SPLITS_COMPARED})
     case.take_turns(contestants, 1)
-    case.want_ratio("classification beside a plain scikit-learn loop", "efge", "scikit-learn", 3)
-    ours, theirs = (np.array(case.sound(name)[0]["scores"]) for name in contestants)
+    case.add_min_ratio("classification beside a plain scikit-learn loop", "efge", "scikit-learn", 3)
+    ours, theirs = (np.array(case.successful(name)[0]["scores"]) for name in contestants)
     what = f"Micro-F1 of {SPLITS_COMPARED} splits beside the loop's, largest difference over 18 ratios"
-    case.want_most(what, [float(np.abs(ours - theirs).max())], 0.001, "")
+    case.add_max_value(what, [float(np.abs(ours - theirs).max())], 0.001, "")
     return [case]
 
 
 def quality(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     cases = []
-    for network, measure in (("cora", "Micro-F1"), ("grqc", "AUC")):
+    for network, metric in (("cora", "Micro-F1"), ("grqc", "AUC")):
         for family in ("bernoulli", "normal", "poisson"):
             case = Case(f"quality, {network}, {family}", "score")
             for seed in range(options.repeats):
@@ -220,9 +220,9 @@ def quality(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
                 case.take_turns(
                     {trainer: contestant("score", trainer, details) for trainer in ("fast", "reference")}, 1
                 )
-            means = [statistics.mean(run["score"] for run in case.sound(name)) for name in ("fast", "reference")]
-            what = f"{measure} on {network}, {family}, {options.repeats} seeds: {means[0]:.4f} and {means[1]:.4f}"
-            case.want_most(f"below the reference trainer: {what}", [means[1] - means[0]], 0.005, "")
+            means = [statistics.mean(run["score"] for run in case.successful(name)) for name in ("fast", "reference")]
+            what = f"{metric} on {network}, {family}, {options.repeats} seeds: {means[0]:.4f} and {means[1]:.4f}"
+            case.add_max_value(f"below the reference trainer: {what}", [means[1] - means[0]], 0.005, "")
             cases.append(case)
     return cases
 
@@ -248,20 +248,20 @@ def machine() -> dict[str, Any]:
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     system = {"cpu": model, "cores": os.cpu_count(), "memory": memory, "system": platform.platform()}
-    versions = {"python": platform.python_version()} | {name: version(name) for name in OWN}
+    versions = {"python": platform.python_version()} | {name: version(name) for name in OUR_PACKAGES}
     for home, names in PACKAGES.items():
         code = f"from importlib.metadata import version as v; print(*[v(name) for name in {names!r}])"
         done = subprocess.run([PYTHON[home], "-c", code], capture_output=True, text=True)
-        found = done.stdout.split() or ["not installed"] * len(names)
-        versions |= dict(zip(names, found, strict=True))
+        installed = done.stdout.split() or ["not installed"] * len(names)
+        versions |= dict(zip(names, installed, strict=True))
     return system | {"versions": versions}
 
 
 def write_report(folder: Path, cases: dict[str, Case]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     about = machine()
-    whole = {"machine": about, "cases": [asdict(case) for case in cases.values()]}
-    (folder / "bench.json").write_text(json.dumps(whole, indent=1) + "\n")
+    record = {"machine": about, "cases": [asdict(case) for case in cases.values()]}
+    (folder / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
     lines = [f"{about['cpu']}, {about['cores']} cores, {about['memory'] / 2**30:.0f} GiB, {about['system']}.", ""]
     lines += [", ".join(f"{name} {number}" for name, number in about["versions"].items()) + ".", ""]
     lines += ["| target | wanted | measured | range | |", "| --- | --- | --- | --- | --- |"]
@@ -277,50 +277,50 @@ def write_report(folder: Path, cases: dict[str, Case]) -> None:
 
 
 def raw_line(case: Case, name: str) -> list[str]:
-    sound = case.sound(name)
-    if not sound:
+    runs = case.successful(name)
+    if not runs:
         return [f"| {case.name} | {name} | {case.runs[name][0]['error']} | | | | | | |"]
     scale = 1e-6 if case.unit.startswith("million") else 1.0
     if case.unit == "score":
-        values = [run["score"] for run in sound]
+        values = [run["score"] for run in runs]
     elif case.unit == "seconds":
-        values = [run["seconds"] for run in sound]
+        values = [run["seconds"] for run in runs]
     else:
-        values = [scale * run["work"] / run["seconds"] for run in sound]
-    middle = {key: statistics.median(run[key] for run in sound) for key in ("cpu", "seconds", "memory")}
+        values = [scale * run["work"] / run["seconds"] for run in runs]
+    medians = {key: statistics.median(run[key] for run in runs) for key in ("cpu", "seconds", "memory")}
     cells = [case.name, name, f"{statistics.median(values):.4g}", f"{min(values):.4g} to {max(values):.4g}", case.unit]
-    cells += [f"{middle['cpu']:.1f}", f"{middle['seconds']:.1f}", f"{middle['memory'] / 1e6:,.0f}", str(len(sound))]
+    cells += [f"{medians['cpu']:.1f}", f"{medians['seconds']:.1f}", f"{medians['memory'] / 1e6:,.0f}", str(len(runs))]
     return [f"| {' | '.join(cells)} |"]
 
 
-def known(folder: Path) -> dict[str, Case]:
-    """Cases of an earlier run."""
+def read_report(folder: Path) -> dict[str, Case]:
+    """Read the cases of earlier runs."""
     path = folder / "bench.json"
     if not path.exists():
         return {}
-    found = {}
+    cases = {}
     for case in json.loads(path.read_text())["cases"]:
-        found[case["name"]] = Case(**case | {"targets": [Target(**target) for target in case["targets"]]})
-    return found
+        cases[case["name"]] = Case(**case | {"targets": [Target(**target) for target in case["targets"]]})
+    return cases
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--walks", type=int, default=80, help="walks from each node, from file to file")
+    parser.add_argument("--walks", type=int, default=80, help="walks from each node in the case file to file")
     parser.add_argument("--out", type=Path, default=HERE / "results")
     options = parser.parse_args()
-    cases = known(options.out)
+    cases = read_report(options.out)
     with tempfile.TemporaryDirectory() as folder:
         for name in options.only:
             try:
-                found = CASES[name](Inputs(Path(folder)), options)
+                new_cases = CASES[name](Inputs(Path(folder)), options)
             except efge.DatasetError as error:
-                print(f"{name} is left out: {error}", file=sys.stderr)
+                print(f"{name} is skipped: {error}", file=sys.stderr)
                 continue
             now = datetime.now(timezone.utc).isoformat(timespec="minutes")
-            for case in found:
+            for case in new_cases:
                 case.measured_at = now
                 cases[case.name] = case
             write_report(options.out, cases)

@@ -1,9 +1,10 @@
-"""What keeping the state costs: the share of the time of a training that goes into it, at the default interval.
+"""Cost of checkpoints: the share of the training time that they take at the default interval.
 
     python benchmarks/checkpoints.py [--nodes 10000 200000] [--seconds 200]
 
-The time in `Checkpoints.keep`, which saves or finds that it is not time to, is added up and divided by that of the
-whole training; comparing trainings with and without would show the drift of the machine's speed and not this.
+The time in `Checkpoints.save_if_due`, which saves a checkpoint or does nothing, is added up and divided by the time of
+the whole training. Comparing trainings with and without checkpoints would show the drift of the machine's speed
+instead.
 """
 
 from __future__ import annotations
@@ -18,43 +19,46 @@ import numpy as np
 import efge
 
 
-class Timed(efge.Checkpoints):
-    """Checkpoints that know how long they took."""
+class TimedCheckpoints(efge.Checkpoints):
+    """Checkpoints that measure the time they take."""
 
     seconds = 0.0
     saved = 0
 
-    def keep(self, *arguments: Any) -> None:
-        start, last = perf_counter(), self._last
-        super().keep(*arguments)
+    def save_if_due(self, *arguments: Any) -> None:
+        start, last = perf_counter(), self._last_save
+        super().save_if_due(*arguments)
         self.seconds += perf_counter() - start
-        self.saved += self._last != last
+        self.saved += self._last_save != last
 
 
 def measure(nodes: int, seconds: float) -> tuple[float, int, float]:
-    """Seconds of training, states saved, and seconds that took."""
+    """Return the seconds of training, the number of checkpoints, and the seconds to save them."""
     edges = np.random.default_rng(0).integers(0, nodes, (5 * nodes, 2))
     graph = efge.as_graph(edges, nodes=range(nodes))
-    # At 4 million pairs a second, 90 pairs a walk.
+    # At 4 million pairs per second and 90 pairs per walk.
     walks = max(1, int(seconds * 4e6 / 90 / nodes))
     with tempfile.TemporaryDirectory() as folder:
-        kept = Timed(folder)
+        checkpoints = TimedCheckpoints(folder)
         start = perf_counter()
-        efge.EFGE(walks_per_node=walks, seed=1).fit(graph, checkpoint=kept)
-        return perf_counter() - start, kept.saved, kept.seconds
+        efge.EFGE(walks_per_node=walks, seed=1).fit(graph, checkpoint=checkpoints)
+        return perf_counter() - start, checkpoints.saved, checkpoints.seconds
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--nodes", type=int, nargs="+", default=[10_000, 200_000])
-    parser.add_argument("--seconds", type=float, default=200.0, help="about how long to train")
+    parser.add_argument("--seconds", type=float, default=200.0, help="approximate time of a training")
     options = parser.parse_args()
-    print("| nodes | training, s | states | saving, s | share | target |\n| ---: | ---: | ---: | ---: | ---: | --- |")
+    print(
+        "| nodes | training, s | checkpoints | saving, s | share | target |\n| ---: | ---: | ---: | ---: | ---: | --- |"
+    )
     for nodes in options.nodes:
-        whole, saved, spent = measure(nodes, options.seconds)
-        met = "met" if spent < 0.02 * whole else "MISSED"
+        total, saved, saving = measure(nodes, options.seconds)
+        met = "met" if saving < 0.02 * total else "MISSED"
         print(
-            f"| {nodes:,} | {whole:.0f} | {saved} | {spent:.2f} | {spent / whole:.2%} | under 2 %: {met} |", flush=True
+            f"| {nodes:,} | {total:.0f} | {saved} | {saving:.2f} | {saving / total:.2%} | under 2 %: {met} |",
+            flush=True,
         )
 
 

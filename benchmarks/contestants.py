@@ -1,10 +1,10 @@
-"""One tool doing one task once, in this process; prints what it took as JSON.
+"""Run one task with one tool in this process, and print its time and memory as JSON.
 
     python contestants.py TASK TOOL '{"threads": 1, ...}'
 
-It runs under the interpreter that has the tool, so that all but the standard library and NumPy is imported where it is
-used. A small job before the clock starts takes compilation out of it. Seconds are of the wall, CPU seconds those of all
-threads, and `memory` is the highest that the whole process had in bytes.
+It runs with the interpreter of the tool's environment, so everything except the standard library and NumPy is imported
+where it is used. A small job before the clock starts excludes compilation. `seconds` is wall time, `cpu` is CPU time of
+all threads, and `memory` is the peak memory of the process in bytes.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from typing import Any
 import numpy as np
 
 WALK_LENGTH, WINDOW, DIM, NEGATIVES = 10, 10, 128, 5
-PAIRS_A_WALK = WALK_LENGTH * (WALK_LENGTH - 1)
-COMMUNITIES, DRAWS_AN_EDGE = 16, 100
+PAIRS_PER_WALK = WALK_LENGTH * (WALK_LENGTH - 1)
+COMMUNITIES, SAMPLES_PER_EDGE = 16, 100
 RATIOS = [percentage / 100 for percentage in (*range(1, 10), *range(10, 100, 10))]
 
 Answer = dict[str, Any]
 
 
-def resident(which: str) -> int:
-    """Bytes of memory now or at the highest; ru_maxrss would count those of the process that started this one."""
+def resident_bytes(field: str) -> int:
+    """Return current (VmRSS) or peak (VmHWM) memory; ru_maxrss would include that of the parent process."""
     lines = Path("/proc/self/status").read_text().splitlines()
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(which))
+    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(field))
 
 
 class Clock:
-    """Seconds and CPU seconds of what is done in ``with clock.running():``."""
+    """Wall and CPU seconds of the code in ``with clock.running():``."""
 
     seconds = cpu = 0.0
 
@@ -53,7 +53,7 @@ def load_graph(path: str) -> Any:
         return efge.Graph(arrays["indptr"], arrays["indices"])
 
 
-# Training: as many walks from each node; gensim reads them from a file, the others make them on the way.
+# Training with the same number of walks: gensim reads them from a file, the others generate them.
 
 
 def train_efge(clock: Clock, family: str, graph: str, walks: str, per_node: int, threads: int) -> Answer:
@@ -80,7 +80,7 @@ def train_gensim(clock: Clock, graph: str, walks: str, per_node: int, threads: i
         model.train(
             corpus_file=walks, total_examples=model.corpus_count, total_words=model.corpus_total_words, epochs=1
         )
-    return {"work": model.corpus_count * PAIRS_A_WALK}
+    return {"work": model.corpus_count * PAIRS_PER_WALK}
 
 
 def train_grape(clock: Clock, graph: str, walks: str, per_node: int, threads: int) -> Answer:
@@ -97,7 +97,7 @@ def train_grape(clock: Clock, graph: str, walks: str, per_node: int, threads: in
     )  # fmt: skip
     with clock.running():
         model.fit_transform(built)
-    return {"work": per_node * len(nodes.degrees) * PAIRS_A_WALK}
+    return {"work": per_node * len(nodes.degrees) * PAIRS_PER_WALK}
 
 
 # Walks.
@@ -109,7 +109,7 @@ def walk(clock: Clock, tool: str, graph: str, threads: int, p: float, q: float, 
     name, _, inside = tool.partition(" ")
     peer = PEERS[name](load(graph), threads)
     request = Request(float(p), float(q), per_node, length, seed=1, documented=not inside)
-    # pecanpy's documented function compiles in every call, and is not warmed by one.
+    # pecanpy's documented function compiles in every call, so a first call does not help.
     if inside or name != "pecanpy":
         peer.plan(Request(float(p), float(q), 1, 2, seed=1, documented=not inside))()
     job = peer.plan(request)
@@ -126,7 +126,7 @@ def efge_method(method: str, edges: Any) -> Callable[[], object]:
 
     options = {
         "BigClam": {"communities": COMMUNITIES},
-        "LINE": {"samples": DRAWS_AN_EDGE * len(edges), "negatives": 1},
+        "LINE": {"samples": SAMPLES_PER_EDGE * len(edges), "negatives": 1},
     }
     graph = efge.as_graph(edges)
     return lambda: getattr(efge, method)(seed=0, **options.get(method, {})).fit(graph)
@@ -138,10 +138,10 @@ def gensim_method(method: str, edges: Any) -> Callable[[], object]:
     import efge
 
     walks = [list(map(str, walk)) for walk in efge.Walks(edges, walks_per_node=80, walk_length=WALK_LENGTH, seed=0)]
-    chosen = {"hs": 1, "negative": 0} if method == "DeepWalk" else {"hs": 0, "negative": NEGATIVES}
+    objective = {"hs": 1, "negative": 0} if method == "DeepWalk" else {"hs": 0, "negative": NEGATIVES}
     return lambda: Word2Vec(
         walks, vector_size=DIM, window=WINDOW, min_count=0, sample=0, sg=1, epochs=1, min_alpha=0.0001, workers=2,
-        shrink_windows=False, seed=0, **chosen,
+        shrink_windows=False, seed=0, **objective,
     )  # fmt: skip
 
 
@@ -149,10 +149,10 @@ def karateclub_method(method: str, edges: Any) -> Callable[[], object]:
     import karateclub
     import networkx as nx
 
-    walked = {"walk_number": 80, "walk_length": WALK_LENGTH, "window_size": WINDOW, "workers": 2}
+    walk_options = {"walk_number": 80, "walk_length": WALK_LENGTH, "window_size": WINDOW, "workers": 2}
     options: dict[str, Any] = {
-        "DeepWalk": walked,
-        "Node2Vec": walked,
+        "DeepWalk": walk_options,
+        "Node2Vec": walk_options,
         "NetMF": {"order": WINDOW},
         "BigClam": {"dimensions": COMMUNITIES},
     }
@@ -163,7 +163,7 @@ def karateclub_method(method: str, edges: Any) -> Callable[[], object]:
 
 
 def nodevectors_method(method: str, edges: Any) -> Callable[[], object]:
-    """It calls gensim by names of arguments that gensim has changed since."""
+    """Adapt gensim to nodevectors, which uses argument names that gensim has since changed."""
     import gensim
     import networkx as nx
     import nodevectors
@@ -178,7 +178,7 @@ def nodevectors_method(method: str, edges: Any) -> Callable[[], object]:
 
 
 def grape_method(method: str, edges: Any) -> Callable[[], object]:
-    """LINE of both orders, as many edges drawn, a negative for each; HOPE of common neighbors, which it has."""
+    """Use LINE of both orders with as many edges and one negative each; HOPE has common neighbors in grape."""
     from ensmallen import models
 
     from walk_peers import Grape, Graph
@@ -192,8 +192,8 @@ def grape_method(method: str, edges: Any) -> Callable[[], object]:
         from embiggen.embedders import HOPEEnsmallen
 
         return lambda: HOPEEnsmallen(embedding_size=DIM).fit_transform(graph)
-    # An epoch goes over all edges, in both directions.
-    options = {"embedding_size": DIM // 2, "epochs": DRAWS_AN_EDGE // 2, "verbose": False}
+    # An epoch covers all edges in both directions.
+    options = {"embedding_size": DIM // 2, "epochs": SAMPLES_PER_EDGE // 2, "verbose": False}
     return lambda: [kind(**options).fit_transform(graph) for kind in (models.FirstOrderLINE, models.SecondOrderLINE)]
 
 
@@ -218,25 +218,25 @@ def fit_method(clock: Clock, tool: str, method: str, edges: str, small: str) -> 
 
 
 def classify(clock: Clock, tool: str, vectors: str, labels: str, repeats: int, compared: int) -> Answer:
-    """Splits of all ratios; `scores` are means over those that both tools do."""
+    """Classify splits of all ratios; `scores` are means over the splits that both tools do."""
     import efge
 
     points, classes = np.load(vectors), np.load(labels)
-    found = np.zeros(len(RATIOS))
+    means = np.zeros(len(RATIOS))
     if tool == "efge":
         efge.node_classification(points[:2000], classes[:2000], ratios=[0.5], repeats=2)
         with clock.running():
             scores = efge.node_classification(points, classes, ratios=RATIOS, repeats=repeats)
-        found[:] = [scores.raw[(ratio,)]["micro_f1"][:compared].mean() for ratio in RATIOS]
+        means[:] = [scores.raw[(ratio,)]["micro_f1"][:compared].mean() for ratio in RATIOS]
     else:
         with clock.running():
-            for at, ratio in enumerate(RATIOS):
-                found[at] = np.mean([_micro_f1(points, classes, ratio, repeat) for repeat in range(repeats)])
-    return {"scores": found.tolist(), "work": repeats * len(RATIOS)}
+            for index, ratio in enumerate(RATIOS):
+                means[index] = np.mean([_micro_f1(points, classes, ratio, repeat) for repeat in range(repeats)])
+    return {"scores": means.tolist(), "work": repeats * len(RATIOS)}
 
 
 def _micro_f1(points: Any, classes: Any, ratio: float, repeat: int) -> float:
-    """What a plain loop does for one split; with one class a node, Micro-F1 is the share of classes that are right."""
+    """Score one split with scikit-learn; with one class per node, Micro-F1 is the accuracy."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.multiclass import OneVsRestClassifier
 
@@ -246,40 +246,40 @@ def _micro_f1(points: Any, classes: Any, ratio: float, repeat: int) -> float:
     return float((model.predict(points[test]) == classes[test]).mean())
 
 
-# Growth: a graph in memory, embedded by default settings, and links that it was not shown.
+# Growth: embed a graph with default settings, and predict held-out edges.
 
 
-def grow(clock: Clock, graph: str, held: str, threads: int, per_node: int) -> Answer:
+def grow(clock: Clock, graph: str, held_out: str, threads: int, per_node: int) -> Answer:
     import efge
 
     efge.EFGE().fit([(0, 1), (1, 2)])
-    before, times = resident("VmRSS"), []
-    built = load_graph(graph)
+    before, times = resident_bytes("VmRSS"), []
+    network = load_graph(graph)
     model = efge.EFGE("bernoulli", walks_per_node=per_node, threads=threads, seed=0)
-    model.fit(built, progress=lambda _: times.append((perf_counter(), process_time())))
-    after = resident("VmHWM")
+    model.fit(network, progress=lambda _: times.append((perf_counter(), process_time())))
+    after = resident_bytes("VmHWM")
     clock.seconds, clock.cpu = (last - first for first, last in zip(times[0], times[-1], strict=True))
-    graph_bytes = sum(array.nbytes for array in (built.indptr, built.indices))
+    graph_bytes = sum(array.nbytes for array in (network.indptr, network.indices))
     answer = {"work": model.history_["pairs"][-1], "added": after - before, "graph": graph_bytes}
-    return answer | _link_scores(model.embedding_.vectors, built, np.load(held))
+    return answer | _link_scores(model.embedding_.vectors, network, np.load(held_out))
 
 
-def _link_scores(vectors: Any, graph: Any, held: Any) -> Answer:
-    """AUC of edges held back against as many pairs at random.
+def _link_scores(vectors: Any, graph: Any, held_out: Any) -> Answer:
+    """Return the AUC of held-out edges against as many random pairs.
 
-    By logistic regression on products of entries, learned from as many other edges and pairs; by cosines alone; and by
-    the product of degrees, which knows no vectors.
+    Pairs are scored by logistic regression on Hadamard products, trained on as many other edges and pairs; by cosine;
+    and by the product of degrees, which uses no vectors.
     """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
 
     rng = np.random.default_rng(0)
-    entries = rng.integers(0, len(graph.indices), len(held))
+    entries = rng.integers(0, len(graph.indices), len(held_out))
     sources = np.searchsorted(graph.indptr, entries, side="right") - 1
     known = np.column_stack([sources, graph.indices[entries]])
-    train, test = (np.concatenate([some, rng.integers(0, len(vectors), some.shape)]) for some in (known, held))
-    truth = np.repeat([1, 0], len(held))
-    products = [vectors[some[:, 0]] * vectors[some[:, 1]] for some in (train, test)]
+    train, test = (np.concatenate([edges, rng.integers(0, len(vectors), edges.shape)]) for edges in (known, held_out))
+    truth = np.repeat([1, 0], len(held_out))
+    products = [vectors[pairs[:, 0]] * vectors[pairs[:, 1]] for pairs in (train, test)]
     model = LogisticRegression(max_iter=1000).fit(products[0], truth)
     lengths = np.maximum(np.linalg.norm(vectors[test], axis=2).prod(axis=1), 1e-12)
     degrees = np.diff(graph.indptr).astype(float)
@@ -291,12 +291,12 @@ def _link_scores(vectors: Any, graph: Any, held: Any) -> Answer:
     return {f"auc by {name}": float(roc_auc_score(truth, score)) for name, score in scores.items()}
 
 
-# Quality: the fast trainer beside the plain one, on networks of the paper.
+# Quality: the fast trainer compared with the reference trainer, on networks of the paper.
 
 
 def score(clock: Clock, trainer: str, network: str, family: str, seed: int) -> Answer:
     import efge
-    from efge.evaluation.links import link_measures, pair_scores
+    from efge.evaluation.links import link_metrics, pair_scores
     from efge.evaluation.splits import split_links
 
     dataset = efge.load_dataset(network)
@@ -310,8 +310,8 @@ def score(clock: Clock, trainer: str, network: str, family: str, seed: int) -> A
     split = split_links(dataset.graph.largest_component(), 0.5)
     with clock.running():
         model.fit(split.graph)
-    measures = link_measures(pair_scores(model.embedding_, split, "hadamard"), len(split.test_edges))
-    return {"score": float(measures["auc"])}
+    metrics = link_metrics(pair_scores(model.embedding_, split, "hadamard"), len(split.test_edges))
+    return {"score": float(metrics["auc"])}
 
 
 def perform(task: str, tool: str, details: dict[str, Any], clock: Clock) -> Answer:
@@ -325,11 +325,13 @@ def perform(task: str, tool: str, details: dict[str, Any], clock: Clock) -> Answ
 
 def main() -> None:
     task, tool, details = sys.argv[1:]
-    # What libraries print goes elsewhere.
+    # Output of libraries goes to standard error.
     out, sys.stdout = sys.stdout, sys.stderr
     clock = Clock()
     answer = perform(task, tool, json.loads(details), clock)
-    print(json.dumps({"seconds": clock.seconds, "cpu": clock.cpu, "memory": resident("VmHWM")} | answer), file=out)
+    print(
+        json.dumps({"seconds": clock.seconds, "cpu": clock.cpu, "memory": resident_bytes("VmHWM")} | answer), file=out
+    )
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Time and peak memory of putting an edge list on disk, and of opening and walking what was written.
+"""Time and peak memory of converting an edge list to a graph on disk, and of opening and walking that graph.
 
     python benchmarks/convert_graph.py [--edges 100000000] [--limit 4G] [--names integers] [--folder .]
 
-The conversion runs in a process of its own, whose address space is limited to what is said, so that it would fail if it
-took more; a quarter of that is left to Python and the libraries. Everything is written to a folder that goes away.
+The conversion runs in a new process with a limited address space, so it would fail if it needed more; a quarter of the
+limit is left to Python and the libraries. Everything is written to a temporary folder.
 """
 
 from __future__ import annotations
@@ -18,39 +18,42 @@ from time import perf_counter
 
 import numpy as np
 
-_AT_ONCE = 5_000_000
+_CHUNK_EDGES = 5_000_000
 
 
 def write_edges(path: Path, edges: int, names: str) -> None:
-    """A graph with a tenth as many nodes as edges and skewed sources, written some edges at a time."""
+    """Write a graph with a tenth as many nodes as edges and skewed sources, in chunks."""
     import pyarrow as pa
     import pyarrow.csv
 
     rng = np.random.default_rng(0)
     nodes = max(edges // 10, 2)
     order = rng.permutation(nodes)
-    # An odd factor is a bijection of 64-bit integers.
-    name = {"integers": order, "sparse": (order.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(2))}
+    # Multiplication by an odd number is a bijection of 64-bit integers.
+    node_names = {
+        "integers": order,
+        "sparse": (order.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15) >> np.uint64(2)),
+    }
     options = pyarrow.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
     with path.open("wb") as file:
-        for begin in range(0, edges, _AT_ONCE):
-            count = min(_AT_ONCE, edges - begin)
+        for start in range(0, edges, _CHUNK_EDGES):
+            count = min(_CHUNK_EDGES, edges - start)
             ends = (nodes * rng.random(count) ** 2).astype(np.int64), rng.integers(0, nodes, count)
-            column = name.get(names, order)
-            columns = [pa.array(column[some]) for some in ends]
+            column = node_names.get(names, order)
+            columns = [pa.array(column[nodes_]) for nodes_ in ends]
             if names == "words":
-                columns = [pa.compute.binary_join_element_wise("user", some.cast(pa.string()), "_") for some in columns]
+                columns = [pa.compute.binary_join_element_wise("user", ids.cast(pa.string()), "_") for ids in columns]
             pyarrow.csv.write_csv(pa.table({"source": columns[0], "target": columns[1]}), file, options)
 
 
 def memory(field: str) -> int:
-    """Bytes of memory: VmRSS is in use now, VmHWM was at the peak."""
+    """Return bytes of memory: VmRSS is the current use, VmHWM the peak."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def convert(path: Path, new: Path, limit: int) -> dict[str, float]:
-    """Convert in this process, under a hard limit of its address space."""
+    """Convert in this process, with a hard limit on its address space."""
     import resource
 
     import efge
@@ -62,30 +65,30 @@ def convert(path: Path, new: Path, limit: int) -> dict[str, float]:
             warm.write_text(text)
             efge.convert_graph(warm, Path(folder, "warm.efge"))
     stages: dict[str, float] = {}
-    begin = perf_counter()
+    start = perf_counter()
 
-    def tell(stage: str, done: float, total: float) -> None:
-        stages[stage] = perf_counter() - begin
+    def record_stage(stage: str, done: float, total: float) -> None:
+        stages[stage] = perf_counter() - start
 
-    efge.convert_graph(path, new, memory=limit * 3 // 4, progress=tell)
-    return {"seconds": perf_counter() - begin, "peak": memory("VmHWM"), "address space": memory("VmPeak")} | stages
+    efge.convert_graph(path, new, memory=limit * 3 // 4, progress=record_stage)
+    return {"seconds": perf_counter() - start, "peak": memory("VmHWM"), "address space": memory("VmPeak")} | stages
 
 
 def walk(new: Path) -> dict[str, float]:
-    """Open what was written, and walk on it."""
+    """Open the converted graph and walk on it."""
     import efge
 
-    efge.Walks([(0, 1)], walks_per_node=1).held_apart(10)
-    begin = perf_counter()
+    efge.Walks([(0, 1)], walks_per_node=1).held_out(10)
+    start = perf_counter()
     graph = efge.Graph.open(new)
-    opened = perf_counter() - begin
-    begin = perf_counter()
-    steps = sum(len(some.nodes) for some in efge.Walks(graph, walks_per_node=1, walk_length=10, seed=1).rounds())
-    walked = perf_counter() - begin
+    opened = perf_counter() - start
+    start = perf_counter()
+    steps = sum(len(batch.nodes) for batch in efge.Walks(graph, walks_per_node=1, walk_length=10, seed=1).batches())
+    walked = perf_counter() - start
     return {"open": opened, "nodes": graph.n_nodes, "edges": graph.n_edges, "steps a second": steps / walked}
 
 
-def in_own_process(*arguments: object) -> dict[str, float]:
+def run_in_process(*arguments: object) -> dict[str, float]:
     command = [sys.executable, __file__, *map(str, arguments)]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     answer: dict[str, float] = json.loads(done.stdout)
@@ -95,7 +98,7 @@ def in_own_process(*arguments: object) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--edges", type=int, default=100_000_000)
-    parser.add_argument("--limit", default="4G", help="gigabytes of address space, as 4G")
+    parser.add_argument("--limit", default="4G", help="limit of the address space, such as 4G")
     parser.add_argument("--names", choices=["integers", "sparse", "words"], default="integers")
     parser.add_argument("--folder", type=Path, default=Path())
     parser.add_argument("--convert", nargs=2, type=Path, help=argparse.SUPPRESS)
@@ -110,13 +113,13 @@ def main() -> None:
         edges, new = Path(name, "edges.tsv"), Path(name, "graph.efge")
         write_edges(edges, options.edges, options.names)
         print(f"{options.edges:,} edges, {options.names}, {edges.stat().st_size / 1e9:.2f} GB of text", flush=True)
-        found = in_own_process("--limit", options.limit, "--convert", edges, new)
-        stages = ", ".join(f"{stage} until {found[stage]:.1f}" for stage in ("reading", "spreading", "sorting"))
-        print(f"converted in {found['seconds']:.1f} s ({stages}), {new.stat().st_size / 1e9:.2f} GB on disk")
-        print(f"memory at the peak {found['peak'] / 2**30:.2f} GiB, address space {found['address space'] / 2**30:.2f}")
-        walked = in_own_process("--walk", new)
+        run = run_in_process("--limit", options.limit, "--convert", edges, new)
+        stages = ", ".join(f"{stage} until {run[stage]:.1f}" for stage in ("reading", "distributing", "sorting"))
+        print(f"converted in {run['seconds']:.1f} s ({stages}), {new.stat().st_size / 1e9:.2f} GB on disk")
+        print(f"peak memory {run['peak'] / 2**30:.2f} GiB, address space {run['address space'] / 2**30:.2f} GiB")
+        walked = run_in_process("--walk", new)
         print(f"{walked['nodes']:,} nodes, {walked['edges']:,} edges, opened in {walked['open']:.2f} s")
-        print(f"{walked['steps a second'] / 1e6:.0f} million steps of walks a second")
+        print(f"{walked['steps a second'] / 1e6:.0f} million walk steps per second")
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Peak memory of `efge embed` beside what `estimate_memory` says of it before.
+"""Peak memory of `efge embed`, compared with the estimate of `estimate_memory`.
 
     python benchmarks/memory.py [--nodes 10000 100000 1000000]
 
-Each run is a process of its own, whose peak is read when it ends. A first one compiles, and does not count.
+Each run is a new process, whose peak is read when it ends. A first run, which compiles, does not count.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from reading import memory
 
 @dataclass(frozen=True)
 class Case:
-    """A graph of some nodes and edges a node, and what is asked of the embedding."""
+    """A graph and the options of its embedding."""
 
     nodes: int
-    edges_a_node: int = 5
+    edges_per_node: int = 5
     dim: int = 128
     weighted: bool = False
     words: bool = False
     walks_per_node: int = 2
 
     def write(self, path: Path) -> None:
-        """An edge list with ends at random, in which each node occurs."""
+        """Write an edge list with random targets, in which each node occurs."""
         import pyarrow as pa
         import pyarrow.csv
 
         rng = np.random.default_rng(0)
-        sources = np.tile(np.arange(self.nodes), self.edges_a_node)
+        sources = np.tile(np.arange(self.nodes), self.edges_per_node)
         columns = {"source": sources, "target": rng.integers(0, self.nodes, len(sources))}
         table = pa.table(columns)
         if self.words:
@@ -54,20 +54,20 @@ class Case:
         return ["--dim", str(self.dim), "--walks-per-node", str(self.walks_per_node), "--seed", "1"]
 
 
-def run(path: Path, case: Case, *more: str) -> dict[str, Any]:
-    """Embed in a process of its own; bytes at the peak, and what was said of them before."""
-    arguments = ["embed", str(path), "-o", str(path.with_suffix(".npz")), *case.options(), *more]
+def run(path: Path, case: Case, *options: str) -> dict[str, Any]:
+    """Embed in a new process; return the measured and the estimated peak in bytes."""
+    arguments = ["embed", str(path), "-o", str(path.with_suffix(".npz")), *case.options(), *options]
     done = subprocess.run(
         [sys.executable, __file__, "--worker", *arguments], capture_output=True, text=True, check=True
     )
     graph = efge.read_graph(path)
     model = efge.EFGE(dim=case.dim, walks_per_node=case.walks_per_node)
-    said = efge.estimate_memory(graph, model)
-    return {"case": case, "edges": graph.n_edges, "measured": json.loads(done.stdout), "said": said.peak}
+    estimate = efge.estimate_memory(graph, model)
+    return {"case": case, "edges": graph.n_edges, "measured": json.loads(done.stdout), "estimated": estimate.peak}
 
 
 def work(arguments: list[str]) -> None:
-    """The command itself, in this process, and then the peak of its memory."""
+    """Run the command in this process, then print its peak memory."""
     from efge.cli import main
 
     sys.argv = ["efge", "--quiet", *arguments]
@@ -79,14 +79,14 @@ def work(arguments: list[str]) -> None:
     print(memory("VmHWM"))
 
 
-def cases(sizes: list[int]) -> list[Case]:
-    some = [Case(nodes) for nodes in sizes]
+def make_cases(sizes: list[int]) -> list[Case]:
+    cases = [Case(nodes) for nodes in sizes]
     for nodes in sizes:
-        some += [Case(nodes, dim=32), Case(nodes, weighted=True), Case(nodes, words=True)]
+        cases += [Case(nodes, dim=32), Case(nodes, weighted=True), Case(nodes, words=True)]
     return [
-        *some,
+        *cases,
         Case(max(sizes), dim=100),
-        Case(max(sizes) // 10, edges_a_node=100),
+        Case(max(sizes) // 10, edges_per_node=100),
         Case(sizes[0], walks_per_node=80),
     ]
 
@@ -99,7 +99,7 @@ def main() -> None:
     if arguments.worker:
         work(arguments.worker)
         return
-    print("| nodes | edges | dim | weights | names | said, MB | measured, MB | said / measured |")
+    print("| nodes | edges | dim | weights | names | estimated, MB | measured, MB | estimated / measured |")
     print("| ---: | ---: | ---: | --- | --- | ---: | ---: | ---: |")
     ratios = []
     with tempfile.TemporaryDirectory() as folder:
@@ -108,15 +108,15 @@ def main() -> None:
             warm = Case(1000, words=words, weighted=words)
             warm.write(path)
             run(path, warm)
-        for case in cases(arguments.nodes):
+        for case in make_cases(arguments.nodes):
             case.write(path)
-            found = run(path, case)
-            ratios.append(found["said"] / found["measured"])
+            result = run(path, case)
+            ratios.append(result["estimated"] / result["measured"])
             kinds = f"{'yes' if case.weighted else 'no'} | {'words' if case.words else 'integers'}"
-            sizes = f"{found['said'] / 1e6:,.0f} | {found['measured'] / 1e6:,.0f} | {ratios[-1]:.2f}"
-            print(f"| {case.nodes:,} | {found['edges']:,} | {case.dim} | {kinds} | {sizes} |", flush=True)
+            sizes = f"{result['estimated'] / 1e6:,.0f} | {result['measured'] / 1e6:,.0f} | {ratios[-1]:.2f}"
+            print(f"| {case.nodes:,} | {result['edges']:,} | {case.dim} | {kinds} | {sizes} |", flush=True)
     worst = max(ratios, key=lambda ratio: abs(ratio - 1))
-    print(f"\nfarthest off: {worst:.2f}; the target of 20 % is {'met' if abs(worst - 1) <= 0.2 else 'MISSED'}")
+    print(f"\nworst ratio: {worst:.2f}; the target of 20 % is {'met' if abs(worst - 1) <= 0.2 else 'MISSED'}")
 
 
 if __name__ == "__main__":

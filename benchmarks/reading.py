@@ -1,9 +1,9 @@
-"""Time and memory of reading edge lists, beside pyarrow's CSV parser alone, which makes columns and no graph.
+"""Time and memory of reading edge lists, compared with pyarrow's CSV parser, which makes columns but no graph.
 
     python benchmarks/reading.py [--edges 10000000] [--repeats 5]
 
-Each reading has a process of its own, so that peaks of memory are its own; the processes of the tools take turns.
-Compilation is warmed up before the clock starts.
+Each run is a new process, so that its peak of memory is its own; the tools run alternately. Compilation happens before
+the clock starts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 
 
 def write_files(folder: Path, edges: int) -> None:
-    """A graph with a tenth as many nodes as edges, sources skewed, in three kinds of names."""
+    """Write a graph with a tenth as many nodes as edges and skewed sources, with three kinds of names."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -41,13 +41,13 @@ def write_files(folder: Path, edges: int) -> None:
 
 
 def memory(field: str) -> int:
-    """Bytes of memory: VmRSS is in use now, VmHWM was at the peak; unlike getrusage's, it is this process's alone."""
+    """Return bytes of memory: VmRSS is the current use, VmHWM the peak; unlike getrusage, only of this process."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
 def read(tool: str, path: Path) -> dict[str, float]:
-    """Read once in this process; seconds and the growth of the peak of memory in bytes."""
+    """Read once in this process; return the seconds and the growth of the peak memory in bytes."""
     if tool == "pyarrow":
         import pyarrow.csv
 
@@ -74,7 +74,7 @@ def read(tool: str, path: Path) -> dict[str, float]:
     return {"seconds": seconds, "bytes": memory("VmHWM") - before}
 
 
-def in_own_process(tool: str, path: Path) -> dict[str, float]:
+def run_in_process(tool: str, path: Path) -> dict[str, float]:
     done = subprocess.run(
         [sys.executable, __file__, "--worker", tool, str(path)], check=True, capture_output=True, text=True
     )
@@ -86,7 +86,7 @@ def compare(path: Path, edges: int, repeats: int) -> None:
     runs: dict[str, list[dict[str, float]]] = {"pyarrow": [], "efge": []}
     for _ in range(repeats):
         for tool, answers in runs.items():
-            answers.append(in_own_process(tool, path))
+            answers.append(run_in_process(tool, path))
     seconds = {tool: statistics.median(answer["seconds"] for answer in answers) for tool, answers in runs.items()}
     peaks = {tool: max(answer["bytes"] for answer in answers) / edges for tool, answers in runs.items()}
     print(
@@ -107,8 +107,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as folder:
         write_files(Path(folder), options.edges)
-        print(f"{options.edges:,} edges, median of {options.repeats} runs that take turns\n")
-        print("| names | file | pyarrow.csv alone | efge, the graph | ratio | pyarrow, bytes an edge | efge |")
+        print(f"{options.edges:,} edges, median of {options.repeats} alternating runs\n")
+        print("| names | file | pyarrow, columns only | efge, graph | ratio | pyarrow, bytes per edge | efge |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
         for path in sorted(Path(folder).glob("*.tsv")):
             compare(path, options.edges, options.repeats)

@@ -1,9 +1,9 @@
-"""How to walk with efge and each of its peers, so that nothing but the walking need be timed.
+"""Random walks with efge and other libraries, prepared so that only the walking is timed.
 
-A peer is called by its documented interface, or, to be kind to it, by the compiled loop inside, which needs digging but
-is its fastest way from a graph to integer arrays of walks: building, tables, compilation and the conversion to node
-names then stay outside the clock. efge is always called by its documented interface. The seed fixes the walks of efge
-and grape only; the other peers draw from the generators that numba keeps per thread.
+A library is called by its documented interface or by its inner compiled loop, its fastest way from a graph to integer
+arrays of walks: then building, tables, compilation and the conversion to node names are not timed. efge is always
+called by its documented interface. The seed determines the walks of efge and grape only; the others use numba's
+per-thread generators.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Walks = NDArray[np.integer[Any]]
 
-# grape looks at 100 random neighbors of a hub unless told otherwise; the others look at all of them.
+# By default, grape considers 100 random neighbors of a hub; the others consider all of them.
 ALL_NEIGHBORS = 2**30
 
 # pecanpy's table has 8 bytes per pair of neighbors of a node; a worker holds one table per (p, q).
@@ -36,13 +36,13 @@ class Graph:
         return np.diff(self.indptr)
 
     def edges(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The two ends of each edge, every edge once."""
+        """Return the two nodes of each edge, every edge once."""
         sources = np.repeat(np.arange(self.degrees.size), self.degrees)
         once = sources < self.indices
         return sources[once], self.indices[once].astype(np.int64)
 
     def starts(self, walks_per_node: int) -> NDArray[np.int64]:
-        """The first nodes of all walks; isolated nodes start none, so no walk ends early."""
+        """Return the first nodes of all walks; no walk starts at an isolated node, so none ends early."""
         return np.tile(np.flatnonzero(self.degrees), walks_per_node)
 
 
@@ -66,11 +66,11 @@ class Peer(Protocol):
     """A library that walks."""
 
     def plan(self, request: Request) -> Callable[[], Any]:
-        """Do all that is not walking; calling the result walks, and gives the walks, or their steps."""
+        """Prepare everything; calling the result walks and returns the walks, or their number of steps."""
 
 
 class Efge:
-    """efge's rounds of walks, each dropped when the next one comes; starts are shuffled within the clock."""
+    """efge's batches of walks, each discarded before the next; shuffling the starts is timed too."""
 
     def __init__(self, graph: Graph, threads: int) -> None:
         import efge
@@ -89,7 +89,7 @@ class Efge:
             seed=request.seed,
             threads=self.threads,
         )
-        return lambda: sum(len(some.nodes) - len(some) for some in walks.rounds())
+        return lambda: sum(len(batch.nodes) - len(batch) for batch in walks.batches())
 
 
 class Grape:
@@ -210,7 +210,7 @@ class Pecanpy:
         return walk
 
     def _mode(self, request: Request) -> Any:
-        """The mode for these p and q, with its step functions: new functions would be compiled anew."""
+        """Return the mode for these p and q with its step functions, cached: new functions would be compiled again."""
         key = request.p, request.q
         if key not in self.modes:
             mode = self._mode_class(request)(p=request.p, q=request.q)
@@ -246,7 +246,7 @@ def load(path: str) -> Graph:
 
 
 def steps_of(walks: Any) -> int:
-    """Transitions of walks in an array, of walks in lists, or as they were counted."""
+    """Count the transitions of walks in an array or in lists; an integer is a count already."""
     if isinstance(walks, np.ndarray):
         return int(walks.shape[0] * (walks.shape[1] - 1))
     return walks if isinstance(walks, int) else sum(len(walk) - 1 for walk in walks)

@@ -1,4 +1,4 @@
-"""Embed Zachary's karate club, a network of 34 friends: who is near whom, scores, and a page to look at."""
+"""Embed Zachary's karate club, a network of 34 friends: nearest neighbors, scores and an interactive page."""
 
 from pathlib import Path
 from time import perf_counter
@@ -18,22 +18,22 @@ model = efge.EFGE(family="normal", dim=32, seed=1).fit(graph)
 vectors = model.embedding_
 print(f"{vectors} in {perf_counter() - start:.1f} s (the first run on a machine compiles)")
 first, *_, last = model.history_["log_likelihood"]
-print(f"The likelihood of pairs held apart rose from {first:.2f} to {last:.2f}.")
+print(f"The log-likelihood of held-out pairs rose from {first:.2f} to {last:.2f}.")
 
 for node, role in ((0, "the instructor"), (33, "the president")):
     print(f"\nNearest to node {node}, {role}:")
     for name, cosine in vectors.neighbors(node, k=5):
         print(f"  {name:>3}  cosine {cosine:5.2f}  {clubs[name]}")
 
-print("\nWho joined which club, learned from some of the members:")
+print("\nPrediction of each member's club from the clubs of some members:")
 print(efge.node_classification(vectors, clubs, ratios=[0.2, 0.5], repeats=20))
 
-print("\nFriendships that the model has not seen, beside two heuristics:")
-options = {"share": 0.2, "repeats": 3, "features": ["cosine"], "heuristics": ["adamic-adar", "katz"], "hits": 5}
+print("\nPrediction of removed friendships, compared with two heuristics:")
+options = {"test_size": 0.2, "repeats": 3, "features": ["cosine"], "heuristics": ["adamic-adar", "katz"], "hits": 5}
 print(efge.link_prediction(graph, efge.EFGE(dim=32, seed=1), **options))
 
 folder = Path("demo")
 folder.mkdir(exist_ok=True)
 vectors.save(folder / "club.npz")
 write_page(vectors, folder / "club.html", graph=graph, labels=clubs, title="Zachary's karate club")
-print(f"\nVectors are in {folder / 'club.npz'}; open {folder / 'club.html'} in a browser to look around.")
+print(f"\nVectors are in {folder / 'club.npz'}; open {folder / 'club.html'} in a browser to explore the map.")

@@ -1,1 +1,1 @@
-"""Hostile input for every reader and loader: none of it may do more than be read or be refused."""
+"""Fuzzing of every reader and loader: any input is either read or rejected with one of our errors."""

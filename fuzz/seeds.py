@@ -1,4 +1,4 @@
-"""Small valid files of every format, made on the spot: where mutation begins."""
+"""Small valid files of every format, created on the fly, from which mutation starts."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 import efge
-from efge.io.atomic import written_whole
-from efge.training.checkpoints import Checkpoints, State
+from efge.io.atomic import atomic_write
+from efge.training.checkpoints import Checkpoints, TrainingState
 
-# Stands between the files of an input that is a folder.
-BETWEEN_FILES = b"\x1e"
+# Separates the files of an input that is a folder.
+FILE_SEPARATOR = b"\x1e"
 
 SPLIT_FILES = (
     "split.json",
@@ -33,29 +33,29 @@ SPLIT_FILES = (
 PROJECTOR_FILES = ("tensors.tsv", "metadata.tsv")
 DATASET_FILES = ("edges.tsv", "nodes.txt", "labels.tsv", "label_names.tsv", "names.tsv")
 
-# What a checkpoint of the target is compared with, and the tables that it fills.
+# The run that a checkpoint belongs to, and the shapes of its tables.
 IDENTITY = {"seed": 7, "dim": 3}
 TABLES = ((4, 3), (2, 3))
 
 _EDGES = [("ann", "bob", 2.0), ("bob", "cid", 0.5), ("cid", "ann", 1.0), ("dan", "dan", 1.25)]
 
 
-def written(name: str, write: Callable[..., Any], *content: Any, **options: Any) -> bytes:
-    """The bytes of the file that a function writes."""
+def bytes_written(name: str, write: Callable[..., Any], *content: Any, **options: Any) -> bytes:
+    """Return the bytes of the file that a function writes."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, name)
         write(*content, path, **options)
         return path.read_bytes()
 
 
-def packed(data: bytes, suffix: str) -> bytes:
-    """The bytes as a packed file."""
+def compressed(data: bytes, suffix: str) -> bytes:
+    """Return the bytes of a compressed file."""
 
     def write(path: Path) -> None:
-        with written_whole(path) as stream:
+        with atomic_write(path) as stream:
             stream.write(data)
 
-    return written(f"file{suffix}", write)
+    return bytes_written(f"file{suffix}", write)
 
 
 def edge_lists() -> list[bytes]:
@@ -71,37 +71,37 @@ def edge_lists() -> list[bytes]:
 
 
 def adjacency_lists() -> list[bytes]:
-    """A node and its neighbors a line."""
+    """Lines of a node and its neighbors."""
     return [b"ann bob cid\nbob cid\n", b"1 2 3\n2 3\n4\n", b"a,b,c\nb,c\n"]
 
 
 def tables() -> dict[str, list[bytes]]:
-    """Arrow tables of edges in the formats that hold them."""
+    """Tables of edges in Arrow's formats."""
     import pyarrow as pa
     import pyarrow.feather
     import pyarrow.parquet
 
     texts = pa.table({"source": [u for u, _, _ in _EDGES], "target": [v for _, v, _ in _EDGES]})
     numbers = pa.table({"a": [1, 2, 3], "b": [2, 3, 1], "weight": [1.0, 2.5, 3.0]})
-    coded = pa.table({"source": pa.array(["x", "y", "x"]).dictionary_encode(), "target": ["y", "z", "z"]})
-    found: dict[str, list[bytes]] = {"parquet": [], "arrow": [], "feather": []}
-    for table in (texts, numbers, coded):
+    categories = pa.table({"source": pa.array(["x", "y", "x"]).dictionary_encode(), "target": ["y", "z", "z"]})
+    files: dict[str, list[bytes]] = {"parquet": [], "arrow": [], "feather": []}
+    for table in (texts, numbers, categories):
         for codec in ("none", "snappy", "zstd"):
-            found["parquet"].append(written("t", pa.parquet.write_table, table, compression=codec))
+            files["parquet"].append(bytes_written("t", pa.parquet.write_table, table, compression=codec))
         sink = io.BytesIO()
         with pa.ipc.new_stream(sink, table.schema) as stream:
             stream.write_table(table)
-        found["arrow"].append(sink.getvalue())
+        files["arrow"].append(sink.getvalue())
         sink = io.BytesIO()
         with pa.ipc.new_file(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as file:
             file.write_table(table)
-        found["arrow"].append(sink.getvalue())
-        found["feather"].append(written("t", pa.feather.write_feather, table, compression="lz4"))
-    return found
+        files["arrow"].append(sink.getvalue())
+        files["feather"].append(bytes_written("t", pa.feather.write_feather, table, compression="lz4"))
+    return files
 
 
 def networks() -> dict[str, list[bytes]]:
-    """NetworkX's own writers, and what they would not write."""
+    """Files of NetworkX's writers, and valid variants that they do not write."""
     import networkx as nx
 
     graph = nx.Graph()
@@ -111,9 +111,9 @@ def networks() -> dict[str, list[bytes]]:
     gml = b'graph [\n node [ id 0 label "a" ]\n node [ id 1 label "b" x [ y 1.5 ] ]\n edge [ source 0 target 1 ]\n]\n'
     matrix = b"*Vertices 2\n1 a\n2 b\n*Matrix\n0 1\n1 0\n"
     return {
-        "graphml": [written("g", nx.write_graphml_xml, g) for g in (graph, directed)],
-        "gml": [*(written("g", nx.write_gml, g, stringizer=str) for g in (graph, directed)), gml],
-        "pajek": [written("g", nx.write_pajek, directed.to_undirected()), pajek, matrix],
+        "graphml": [bytes_written("g", nx.write_graphml_xml, g) for g in (graph, directed)],
+        "gml": [*(bytes_written("g", nx.write_gml, g, stringizer=str) for g in (graph, directed)), gml],
+        "pajek": [bytes_written("g", nx.write_pajek, directed.to_undirected()), pajek, matrix],
     }
 
 
@@ -145,28 +145,30 @@ def matlab_files() -> list[bytes]:
         {"Problem": {"A": sparse, "name": "p"}},
         {"network": dense},
     ]
-    found = [written("m.mat", _save_matlab, content, do_compression=z) for content in contents for z in (False, True)]
+    files = [
+        bytes_written("m.mat", _save_matlab, content, do_compression=z) for content in contents for z in (False, True)
+    ]
     return [
-        *found,
-        *(written("m.mat", _save_matlab, {"a": m}, format="4") for m in (sparse, dense)),
+        *files,
+        *(bytes_written("m.mat", _save_matlab, {"a": m}, format="4") for m in (sparse, dense)),
     ]
 
 
 def sparse_archives() -> list[bytes]:
     """SciPy's .npz files in every layout."""
     layouts = [_adjacency().asformat(name) for name in ("csr", "csc", "coo", "bsr", "dia")]
-    return [written("m.npz", _save_sparse, m, compressed=z) for m in layouts for z in (True, False)]
+    return [bytes_written("m.npz", _save_sparse, m, compressed=z) for m in layouts for z in (True, False)]
 
 
 def matrix_market_files() -> list[bytes]:
-    """Entries by coordinates and in full, symmetric and not."""
-    begin = b"%%MatrixMarket matrix "
+    """Sparse and dense matrices, symmetric and not."""
+    start = b"%%MatrixMarket matrix "
     return [
-        begin + b"coordinate real general\n% comment\n3 3 2\n1 2 2.5\n3 1 1e-3\n",
-        begin + b"coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n",
-        begin + b"coordinate integer general\n2 2 2\n1 2 4\n2 1 4\n",
-        begin + b"array real general\n2 2\n0\n1\n1\n0\n",
-        begin + b"array integer symmetric\n2 2\n0\n1\n0\n",
+        start + b"coordinate real general\n% comment\n3 3 2\n1 2 2.5\n3 1 1e-3\n",
+        start + b"coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n",
+        start + b"coordinate integer general\n2 2 2\n1 2 4\n2 1 4\n",
+        start + b"array real general\n2 2\n0\n1\n1\n0\n",
+        start + b"array integer symmetric\n2 2\n0\n1\n0\n",
     ]
 
 
@@ -186,50 +188,52 @@ def labels() -> list[bytes]:
 
 
 def vectors(name: str) -> list[bytes]:
-    """Embeddings in a format, under names of several kinds."""
+    """Embeddings in one format, with names of several types."""
     values = [[1.5, -0.25, 3.0], [0.0, 1e-7, 2.0]]
     named: list[list[Any]] = [[3, 7], ["ann", 'bob, the "second"'], *([[("a", 1), 2.5]] if name == "v.npz" else [])]
-    return [written(name, efge.Embedding(values, n).save) for n in named]
+    return [bytes_written(name, efge.Embedding(values, n).save) for n in named]
 
 
 def projectors() -> list[bytes]:
     """TensorBoard's folders."""
     with tempfile.TemporaryDirectory() as folder:
         efge.Embedding([[1.5, -0.25], [0.0, 1e-7]], ["ann", "bob b"]).save(folder, format="tensorboard")
-        return [BETWEEN_FILES.join(Path(folder, name).read_bytes() for name in PROJECTOR_FILES)]
+        return [FILE_SEPARATOR.join(Path(folder, name).read_bytes() for name in PROJECTOR_FILES)]
 
 
 def splits() -> list[bytes]:
     """Saved splits of graphs with and without weights."""
-    found = []
+    files = []
     for edges in ([(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)], [("a b", "c", 2.5), ("c", "d", 1), ("d", "a b", 3)]):
         with tempfile.TemporaryDirectory() as folder:
             efge.split_links(edges, 0.3).save(folder)
-            found.append(BETWEEN_FILES.join(Path(folder, name).read_bytes() for name in SPLIT_FILES))
-    return found
+            files.append(FILE_SEPARATOR.join(Path(folder, name).read_bytes() for name in SPLIT_FILES))
+    return files
 
 
 def converted_graphs() -> list[bytes]:
-    """Graphs on disk, with names of both kinds, with weights and without."""
+    """Converted graphs, with integers and text as names, with and without weights."""
     with tempfile.TemporaryDirectory() as folder:
         text, graph = Path(folder, "graph.txt"), Path(folder, "graph.efge")
-        found = []
+        files = []
         for data in (b"1 2\n2 3\n3 1\n", b"ann bob 2.5\nbob cid 1\ncid dan 3\n"):
             text.write_bytes(data)
             efge.convert_graph(text, graph, memory=1 << 20)
-            found.append(graph.read_bytes())
-        return found
+            files.append(graph.read_bytes())
+        return files
 
 
 def checkpoints() -> list[bytes]:
-    """A state of the training that the target resumes."""
+    """A checkpoint of the run that the target resumes."""
     with tempfile.TemporaryDirectory() as folder:
-        kept = Checkpoints(folder, every=0)
+        checkpoints = Checkpoints(folder, every=0)
         random = np.random.default_rng(0)
         tables = [random.normal(size=shape).astype(np.float32) for shape in TABLES]
-        kept.begin(IDENTITY, tables)
-        kept.keep(State(5, {"pairs": [0.0, 10.0], "log_likelihood": [-1.0, -0.5]}, 1, -0.5), tables)
-        return [Path(folder, "state-5.efge").read_bytes()]
+        checkpoints.restore(IDENTITY, tables)
+        checkpoints.save_if_due(
+            TrainingState(5, {"pairs": [0.0, 10.0], "log_likelihood": [-1.0, -0.5]}, 1, -0.5), tables
+        )
+        return [Path(folder, "checkpoint-5.efge").read_bytes()]
 
 
 def toml_configurations() -> list[bytes]:
@@ -256,7 +260,7 @@ def data_frames() -> dict[str, list[bytes]]:
     frame = pd.DataFrame({"node": ["ann", "bob"], "age": [30, 41], "team": ["red", None]})
     return {
         "csv": [frame.to_csv(index=False).encode(), b"id;x;y\nann;1;0.5\nbob;2;nan\n"],
-        "parquet": [written("t", frame.to_parquet), written("t", frame.set_index("node").to_parquet)],
+        "parquet": [bytes_written("t", frame.to_parquet), bytes_written("t", frame.set_index("node").to_parquet)],
     }
 
 
@@ -264,7 +268,7 @@ def dataset_folders() -> list[bytes]:
     """Data sets as plain files."""
     plain = [b"0\t1\n1\t2\n", b"0\n1\n2\n", b"0\t0\n1\t1\n2\t0\n", b"0\tx\n1\ty\n", b"0\tann\n1\tbob\n2\tcid\n"]
     weighted = [b"5\t1\t2.5\n1\t2\t0.5\n", b"1\n2\n5\n", b"1\t0\n1\t1\n", b"0\t7\n1\t8\n", b"1\tann\n"]
-    return [BETWEEN_FILES.join(parts) for parts in (plain, weighted)]
+    return [FILE_SEPARATOR.join(parts) for parts in (plain, weighted)]
 
 
 def published() -> dict[str, list[bytes]]:
@@ -275,7 +279,7 @@ def published() -> dict[str, list[bytes]]:
     gml = b'graph [ node [ id 0 label "Beak" ] node [ id 1 label "Fin" ] edge [ source 0 target 1 ] ]'
     return {
         "edges": [gzip.compress(b"# nodes\n1\t2\n2\t3\n", mtime=0), b"1 2\n2 1\n"],
-        "matrix": [written("m.mat", _save_matlab, {"network": _adjacency(), "group": _adjacency()})],
+        "matrix": [bytes_written("m.mat", _save_matlab, {"network": _adjacency(), "group": _adjacency()})],
         "cora": [_tar({"cora/cora.content": content, "cora/cora.cites": b"31336\t106\n"})],
         "pubmed": [
             _tar({"data/Pubmed-Diabetes.NODE.paper.tab": papers, "data/Pubmed-Diabetes.DIRECTED.cites.tab": cites})

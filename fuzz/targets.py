@@ -1,4 +1,4 @@
-"""Every reader and loader as a function of a file's bytes; what may come of it is a valid result, or our own error."""
+"""Every reader and loader as a function of a file's bytes; the outcome must be a valid result or one of our errors."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ import numpy as np
 
 import efge
 from efge.datasets.catalogue import DATASETS, DatasetError
-from efge.datasets.loading import _found
+from efge.datasets.loading import _read_any_form
 from efge.datasets.publishers import read_published
 from efge.errors import CheckpointError
-from efge.training.checkpoints import Checkpoints, State
+from efge.training.checkpoints import Checkpoints, TrainingState
 from fuzz import mutations, seeds
 
-# What bad input may raise. A MemoryError is none of them: what a file claims must be refused before it is believed.
+# Errors that invalid input may raise. A MemoryError is not allowed: sizes must be checked before memory is taken.
 OWN_ERRORS = (efge.GraphError, efge.EmbeddingError, efge.EvaluationError, CheckpointError, DatasetError)
 
 
 class Target(NamedTuple):
-    """A reader: the file, or the files of a folder, that an input becomes, and what is done with it.
+    """A reader, the names of the files that an input is written to, and its seeds.
 
-    `wrapping` tells how to get at what is packed, summed or checked in an input, and how to put it back.
+    `wrapping` unwraps the content of a compressed or checksummed input, and wraps it again.
     """
 
     name: str
@@ -36,8 +36,8 @@ class Target(NamedTuple):
     wrapping: mutations.Wrapping | None = None
 
     def outcome(self, data: bytes, folder: Path) -> str:
-        """Read an input in an empty folder: "valid" or "refused"; anything else is an exception."""
-        parts = [data] if len(self.files) == 1 else data.split(seeds.BETWEEN_FILES, len(self.files) - 1)
+        """Read an input in an empty folder: return "valid" or "rejected"; anything else is an exception."""
+        parts = [data] if len(self.files) == 1 else data.split(seeds.FILE_SEPARATOR, len(self.files) - 1)
         for name, part in zip(self.files, parts, strict=False):
             Path(folder, name).write_bytes(part)
         try:
@@ -47,21 +47,21 @@ class Target(NamedTuple):
             return "valid"
         except OWN_ERRORS as error:
             _check_message(str(error))
-            return "refused"
+            return "rejected"
         finally:
-            found = {path.name for path in folder.iterdir()}
-            for name in found:
+            names = {path.name for path in folder.iterdir()}
+            for name in names:
                 Path(folder, name).unlink()
-            assert found <= {*self.files}, f"files were written: {found - {*self.files}}"
+            assert names <= {*self.files}, f"files were written: {names - {*self.files}}"
 
 
 def _check_message(message: str) -> None:
-    assert message.strip(), "an error says what is wrong"
-    assert len(message) < 20_000, f"an error is short; this one has {len(message)} characters"
+    assert message.strip(), "an error has a message"
+    assert len(message) < 20_000, f"an error message is short; this one has {len(message)} characters"
 
 
 def _check_graph(graph: efge.Graph) -> None:
-    """The constructor checks everything again that readers, which make valid graphs, spare."""
+    """Check everything with the constructor; readers skip its checks."""
     again = efge.Graph(graph.indptr, graph.indices, graph.weights, graph.names, directed=graph.directed)
     assert again.n_edges == graph.n_edges
 
@@ -71,11 +71,11 @@ def _graph(path: Path, **options: Any) -> None:
 
 
 def _converted(path: Path) -> None:
-    """What opens can be walked on, whatever became of the rows; and damage is known by the fingerprint."""
+    """Walk on any graph that opens, even with damaged rows; then check the fingerprint, which detects damage."""
     graph = efge.Graph.open(path)
     for strategy in (efge.WeightedWalk(), efge.Node2VecWalk(0.5, 2.0)):
-        for some in efge.Walks(graph, strategy, walks_per_node=1, walk_length=4, seed=1, threads=1).rounds():
-            assert 0 <= some.nodes.min(initial=0) <= some.nodes.max(initial=0) < max(graph.n_nodes, 1)
+        for batch in efge.Walks(graph, strategy, walks_per_node=1, walk_length=4, seed=1, threads=1).batches():
+            assert 0 <= batch.nodes.min(initial=0) <= batch.nodes.max(initial=0) < max(graph.n_nodes, 1)
     graph.fingerprint()
     _check_graph(graph)
 
@@ -98,10 +98,10 @@ def _vectors(path: Path, **options: Any) -> None:
 
 def _corpus(path: Path) -> None:
     graph = efge.as_graph([("ann", "bob"), ("bob", "bob b")])
-    for some in efge.Walks(graph, efge.CorpusWalk(path), seed=1, threads=1).rounds():
-        assert some.nodes.min(initial=0) >= 0
-        assert some.nodes.max(initial=0) < graph.n_nodes
-        assert some.offsets[-1] == len(some.nodes)
+    for batch in efge.Walks(graph, efge.CorpusWalk(path), seed=1, threads=1).batches():
+        assert batch.nodes.min(initial=0) >= 0
+        assert batch.nodes.max(initial=0) < graph.n_nodes
+        assert batch.offsets[-1] == len(batch.nodes)
 
 
 def _labels(path: Path) -> None:
@@ -120,28 +120,28 @@ def _split(folder: Path) -> None:
 
 
 def _checkpoint(path: Path) -> None:
-    kept = Checkpoints(path.parent, resume=True)
-    assert isinstance(kept.seed(), int | None)
-    state = kept.begin(seeds.IDENTITY, [np.zeros(shape, np.float32) for shape in seeds.TABLES])
-    assert isinstance(state, State)
-    assert type(state.pieces) is type(state.since_best) is int
-    assert isinstance(state.best, (int, float))
+    checkpoints = Checkpoints(path.parent, resume=True)
+    assert isinstance(checkpoints.seed(), int | None)
+    state = checkpoints.restore(seeds.IDENTITY, [np.zeros(shape, np.float32) for shape in seeds.TABLES])
+    assert isinstance(state, TrainingState)
+    assert type(state.chunks_done) is type(state.evaluations_since_best) is int
+    assert isinstance(state.best_log_likelihood, (int, float))
     seen = [state.history[name] for name in ("pairs", "log_likelihood")]
     assert len(state.history) == 2
     assert len(seen[0]) == len(seen[1])
     assert all(isinstance(value, (int, float)) for values in seen for value in values)
-    assert bool(seen[0]) == bool(state.pieces)
+    assert bool(seen[0]) == bool(state.chunks_done)
 
 
 def _configuration(path: Path) -> None:
-    """A run as far as its model and its graph; a family in code of the user's own is code, and is not run here."""
+    """Prepare a run up to its model and its graph; a family in the user's own code is not executed here."""
     from efge.cli import runs
 
     edges, names = path.with_name("friends.csv"), path.with_name("nodes.txt")
     edges.write_bytes(b"from,to,weight\nann,bob,2\nbob,cid,0.5\n")
     names.write_bytes(b"dan\n")
     try:
-        run = runs.run_of(path, {})
+        run = runs.resolve_run(path, {})
         reading = run.reading | ({"nodes": names} if "nodes" in run.reading and _is_path(run.reading["nodes"]) else {})
         if ":" not in run.model:
             runs.make_model(run.model, run.family_options, run.parameters)
@@ -159,18 +159,18 @@ def _is_path(value: Any) -> bool:
 
 
 def _table(path: Path) -> None:
-    from efge.cli.evaluate import _table as read
-    from efge.explore.columns import columns_of
+    from efge.cli.evaluate import _read_table as read
+    from efge.explore.columns import make_columns
 
     try:
-        columns_of(efge.Embedding([[1.0], [2.0]], ["ann", "bob"]), table=read(path))
+        make_columns(efge.Embedding([[1.0], [2.0]], ["ann", "bob"]), table=read(path))
     except ValueError as error:
         _check_message(str(error))
         raise efge.GraphError(str(error)) from None
 
 
 def _dataset(folder: Path) -> None:
-    content = _found(folder, DATASETS["cora"])
+    content = _read_any_form(folder, DATASETS["cora"])
     if content is not None:
         _check_graph(content.graph)
 
@@ -182,12 +182,12 @@ def _published(path: Path, reader: str) -> None:
     _check_graph(read_published(path, known, str(path)).graph)
 
 
-def _packed(suffix: str) -> list[bytes]:
-    return [seeds.packed(data, suffix) for data in seeds.edge_lists()[:3]]
+def _compressed(suffix: str) -> list[bytes]:
+    return [seeds.compressed(data, suffix) for data in seeds.edge_lists()[:3]]
 
 
-def _packed_vectors() -> list[bytes]:
-    return [seeds.packed(data, ".gz") for data in seeds.vectors("v.txt")]
+def _compressed_vectors() -> list[bytes]:
+    return [seeds.compressed(data, ".gz") for data in seeds.vectors("v.txt")]
 
 
 def _of(table: Callable[[], dict[str, list[bytes]]], name: str) -> Callable[[], list[bytes]]:
@@ -213,7 +213,7 @@ def _all_targets() -> list[Target]:
         ("npz", ".npz", seeds.sparse_archives, mutations.ZIP),
         ("mtx", ".mtx", seeds.matrix_market_files, None),
         *(
-            (f"packed{suffix}", f".txt{suffix}", partial(_packed, suffix), mutations.packing(suffix))
+            (f"compressed{suffix}", f".txt{suffix}", partial(_compressed, suffix), mutations.compression(suffix))
             for suffix in (".gz", ".bz2", ".xz", ".zst")
         ),
     ]
@@ -231,10 +231,10 @@ def _all_targets() -> list[Target]:
     publishers = [
         Target(f"published {name}", ("input",), _of(seeds.published, name), partial(_published, reader=name), wrapping)
         for name, wrapping in (
-            ("edges", mutations.packing(".gz")),
+            ("edges", mutations.compression(".gz")),
             ("matrix", mutations.MATLAB),
-            ("cora", mutations.packing(".gz")),
-            ("pubmed", mutations.packing(".gz")),
+            ("cora", mutations.compression(".gz")),
+            ("pubmed", mutations.compression(".gz")),
             ("blogcatalog", mutations.ZIP),
             ("gml", mutations.ZIP),
         )
@@ -246,10 +246,10 @@ def _all_targets() -> list[Target]:
         Target("corpus", ("walks.txt",), seeds.corpora, _corpus),
         Target("labels", ("labels.txt",), seeds.labels, _labels),
         *vectors,
-        Target("vectors .txt.gz", ("v.txt.gz",), _packed_vectors, _vectors, mutations.packing(".gz")),
+        Target("vectors .txt.gz", ("v.txt.gz",), _compressed_vectors, _vectors, mutations.compression(".gz")),
         Target("vectors projector", seeds.PROJECTOR_FILES, seeds.projectors, _vectors),
         Target("split", seeds.SPLIT_FILES, seeds.splits, _split),
-        Target("checkpoint", ("state-5.efge",), seeds.checkpoints, _checkpoint, mutations.CHECKSUM),
+        Target("checkpoint", ("checkpoint-5.efge",), seeds.checkpoints, _checkpoint, mutations.CHECKSUM),
         Target("config toml", ("run.toml",), seeds.toml_configurations, _configuration),
         Target("config json", ("run.json",), seeds.json_configurations, _configuration),
         Target("table csv", ("table.csv",), _of(seeds.data_frames, "csv"), _table),

@@ -1,4 +1,4 @@
-"""What the tests share: reproducible hypothesis runs, files made on the spot, and the paper's networks."""
+"""Fixtures of all tests, and reproducible runs of hypothesis."""
 
 import os
 from pathlib import Path
@@ -19,21 +19,21 @@ settings.load_profile("efge")
 
 @pytest.fixture
 def write(tmp_path):
-    """Write a file of text or bytes; its path."""
+    """A function that writes a file of text or bytes and returns its path."""
 
-    def written(name, content):
+    def write_file(name, content):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
         return path
 
-    return written
+    return write_file
 
 
 @pytest.fixture(scope="session")
 def networks():
     """The folder of the paper's networks."""
-    given = os.environ.get("EFGE_DATA")
-    folder = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
+    configured = os.environ.get("EFGE_DATA")
+    folder = Path(configured) if configured else Path(__file__).resolve().parents[2] / "shared" / "data"
     if not folder.is_dir():
         pytest.skip(f"the paper's networks are not in {folder}; set EFGE_DATA to their folder")
     return folder

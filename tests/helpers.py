@@ -1,4 +1,4 @@
-"""What several test modules use: commands, graphs with known answers, scikit-learn's checks."""
+"""Helpers of several test modules: commands, graphs with known answers, scikit-learn's checks."""
 
 from __future__ import annotations
 
@@ -17,16 +17,19 @@ from sklearn.utils import estimator_checks
 
 import efge
 from efge.cli import main
+from efge.training import trainer
+from efge.training.corpus import Corpus
+from efge.training.settings import Settings
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
 
 
 def run(*arguments, cwd="."):
-    """Run a command in this process, which spares it a start of seconds."""
+    """Run a command in this process, which saves seconds of start-up."""
     stdout, stderr = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["efge", *map(str, arguments)]
     here = Path.cwd()
@@ -37,42 +40,44 @@ def run(*arguments, cwd="."):
     finally:
         os.chdir(here)
         sys.argv = before
-    return Done(end.value.code, stdout.getvalue(), stderr.getvalue())
+    return CommandResult(end.value.code, stdout.getvalue(), stderr.getvalue())
 
 
-def run_apart(*arguments, **options):
+def run_in_subprocess(*arguments, **options):
+    """Run a command in its own process."""
     return subprocess.run([sys.executable, "-m", "efge", *arguments], capture_output=True, text=True, **options)
 
 
-def fails(done, message):
+def assert_fails(done, message):
+    """Assert that a command failed with a one-line error that starts with the message."""
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr.startswith(f"efge: {message}"), done.stderr
     assert done.stderr.count("\n") == 1
 
 
-# scikit-learn's own checks take a square matrix for a graph. What these expect makes no sense for one.
+# scikit-learn's checks pass a square matrix, which is a graph here. These checks make no sense for graphs.
 EXCEPTIONS = {
-    "check_n_features_in": "a graph has no features, and nodes are known by name",
-    "check_n_features_in_after_fitting": "a graph has no features, and nodes are known by name",
-    "check_positive_only_tag_during_fit": "negative weights are refused in words of our own",
-    "check_complex_data": "complex weights are refused in words of our own",
-    "check_dtype_object": "an adjacency matrix of Python objects is refused",
-    "check_estimators_empty_data_messages": "a graph without nodes is a graph",
-    "check_estimators_nan_inf": "tries an array of three columns, which is a list of edges with names such as nan",
-    "check_transformer_data_not_an_array": "what is not known to be a graph is refused",
+    "check_n_features_in": "a graph has no features; nodes have names",
+    "check_n_features_in_after_fitting": "a graph has no features; nodes have names",
+    "check_positive_only_tag_during_fit": "negative weights have our own error message",
+    "check_complex_data": "complex weights have our own error message",
+    "check_dtype_object": "an adjacency matrix of Python objects is an error",
+    "check_estimators_empty_data_messages": "a graph without nodes is valid",
+    "check_estimators_nan_inf": "passes an array of three columns, which is a list of edges with names such as nan",
+    "check_transformer_data_not_an_array": "an unknown type is an error",
     "check_transformer_preserve_dtypes": "vectors are float32, whatever the weights are",
-    "check_methods_sample_order_invariance": "changing the order of rows alone gives another graph",
-    "check_methods_subset_invariance": "some rows of a matrix are no graph",
-    "check_fit_idempotent": "some rows of a matrix are no graph",
-    "check_fit2d_predict1d": "one row of a matrix is refused in words of our own",
+    "check_methods_sample_order_invariance": "changing only the order of rows gives another graph",
+    "check_methods_subset_invariance": "some rows of a matrix are not a graph",
+    "check_fit_idempotent": "some rows of a matrix are not a graph",
+    "check_fit2d_predict1d": "one row of a matrix has our own error message",
 }
 
 
 def with_scikit_learn_checks(*estimators):
-    """scikit-learn's own decorator, but with a list, as pytest wants one."""
+    """Like scikit-learn's decorator of the same purpose, but with a list, as pytest requires."""
     with warnings.catch_warnings():
-        # Its base class would bring all of scikit-learn into every start; estimators have themselves what it gives.
+        # Its base class would import all of scikit-learn at every start; our estimators implement its methods.
         warnings.filterwarnings("ignore", "Estimator .* does not inherit from")
         checks = [
             case
@@ -84,8 +89,8 @@ def with_scikit_learn_checks(*estimators):
     return pytest.mark.parametrize(("estimator", "check"), checks, ids=estimator_checks._get_check_estimator_ids)
 
 
-def planted(seed, nodes=120, groups=4, within=0.5, between=0.01, also=0.15):
-    """A graph of communities that overlap: an edge for each one shared with a chance of its own; and the truth."""
+def planted_communities(seed, nodes=120, groups=4, within=0.5, between=0.01, also=0.15):
+    """Return a graph with overlapping communities, whose members are linked at random, and the communities."""
     random = np.random.default_rng(seed)
     member = np.arange(nodes)[:, None] * groups // nodes == np.arange(groups)
     member |= random.random((nodes, groups)) < also / (groups - 1)
@@ -95,7 +100,7 @@ def planted(seed, nodes=120, groups=4, within=0.5, between=0.01, also=0.15):
 
 
 def random_graph(seed, directed, weighted, n=40, m=90):
-    """Nodes with names in another order than their rows; self loops, and nodes without edges."""
+    """Return a random graph with shuffled names, self-loops, and nodes without edges."""
     random = np.random.default_rng(seed)
     names = [f"node {i}" for i in random.permutation(n)]
     ends = random.integers(n - 4, size=(m, 2))
@@ -104,3 +109,35 @@ def random_graph(seed, directed, weighted, n=40, m=90):
     if weighted:
         edges = [(*edge, float(w)) for edge, w in zip(edges, random.random(m) + 0.1, strict=True)]
     return efge.as_graph(edges, nodes=names, directed=directed)
+
+
+def training_settings(**changes):
+    """Return settings of a training run, with some of them changed."""
+    defaults = {
+        "dim": 8, "window": 10, "negatives": 5, "epochs": 1, "learning_rate": 0.025, "min_learning_rate": 0.0001,
+        "noise_power": 0.75, "partitions": 3,
+    }  # fmt: skip
+    return Settings(**(defaults | changes))
+
+
+def labelled_network(folder):
+    """Read a network with one class for each node; return the graph, and the classes in the order of its nodes."""
+    graph = efge.read_graph(folder / "edges.tsv", nodes=folder / "nodes.txt")
+    table = np.loadtxt(folder / "labels.tsv", int)
+    labels = np.zeros(graph.n_nodes, int)
+    labels[graph.rows(table[:, 0].tolist())] = table[:, 1]
+    return graph, labels
+
+
+def blobs(n=300, dim=8, classes=4, seed=0):
+    """Return vectors scattered around the centers of their classes, which overlap, and the classes."""
+    random = np.random.default_rng(seed)
+    labels = random.integers(classes, size=n)
+    vectors = random.normal(size=(classes, dim))[labels] + random.normal(size=(n, dim))
+    return vectors.astype(np.float32), labels
+
+
+def prepare_training(walks, family, settings, n_blocks=None):
+    """Return what training prepares for its kernels; `n_blocks` of a round if not as many as the graph suggests."""
+    corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
+    return trainer._prepare(corpus, family, settings, n_blocks=n_blocks)

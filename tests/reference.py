@@ -1,4 +1,4 @@
-"""Slow twins of the kernels, in plain Python and NumPy: one walk after the other, one draw after the other."""
+"""Slow twins of the kernels, in plain Python and NumPy: one walk and one draw after the other."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy as np
 
 MASK = 2**64 - 1
 GOLDEN = 0x9E3779B97F4A7C15
-PATIENCE = 48
+MAX_REJECTIONS = 48
+CENTERS_PER_POOL = 40
 
 
 def mix(z: int) -> int:
@@ -21,7 +22,7 @@ def mix(z: int) -> int:
 
 
 class Stream:
-    """The random numbers of walk `number`."""
+    """The random stream with this number, such as that of a walk."""
 
     def __init__(self, key: int, number: int) -> None:
         self.state = mix((key + number * GOLDEN) & MASK)
@@ -31,11 +32,11 @@ class Stream:
         return mix(self.state)
 
 
-def unit(bits: int) -> float:
+def uniform(bits: int) -> float:
     return (bits >> 11) * 2.0**-53
 
 
-def shuffle(key: int, n: int) -> list[int]:
+def random_permutation(key: int, n: int) -> list[int]:
     stream, order = Stream(key, 0), [0] * n
     for i in range(n):
         j = (stream.bits() * (i + 1)) >> 64
@@ -57,267 +58,301 @@ def edge_weights(graph, node) -> list[float]:
 
 
 def alias_table(weights):
-    """keep, other: with small slots taken from the end and filled up by the last large one."""
+    """Return probabilities and aliases: small slots are taken from the end and filled up by the last large one."""
     degree = len(weights)
-    heaviest = max(weights, default=0.0)
-    total = reduce(operator.add, (weight / heaviest for weight in weights), 0.0)
-    share = [weight / heaviest * degree / total for weight in weights]
-    keep, other = [0xFFFFFFFF] * degree, list(range(degree))
-    small = [i for i in range(degree) if share[i] < 1.0]
-    large = [i for i in range(degree) if share[i] >= 1.0]
+    largest = max(weights, default=0.0)
+    total = reduce(operator.add, (weight / largest for weight in weights), 0.0)
+    scaled = [weight / largest * degree / total for weight in weights]
+    prob, alias = [0xFFFFFFFF] * degree, list(range(degree))
+    small = [i for i in range(degree) if scaled[i] < 1.0]
+    large = [i for i in range(degree) if scaled[i] >= 1.0]
     while small and large:
         i, j = small.pop(), large[-1]
-        keep[i], other[i] = int(min(share[i] * 2.0**32, 2.0**32 - 1)), j
-        share[j] -= 1.0 - share[i]
-        if share[j] < 1.0:
+        prob[i], alias[i] = int(min(scaled[i] * 2.0**32, 2.0**32 - 1)), j
+        scaled[j] -= 1.0 - scaled[i]
+        if scaled[j] < 1.0:
             small.append(large.pop())
-    return keep, other
+    return prob, alias
 
 
-def choose(graph, node, bits, weighted):
-    """An entry of the node's row."""
+def sample_entry(graph, node, bits, weighted):
+    """Draw an entry of the node's row."""
     slot = (bits * int(graph.degrees[node])) >> 64
     if weighted:
-        keep, other = alias_table(edge_weights(graph, node))
-        if (bits & 0xFFFFFFFF) >= keep[slot]:
-            slot = other[slot]
+        prob, alias = alias_table(edge_weights(graph, node))
+        if (bits & 0xFFFFFFFF) >= prob[slot]:
+            slot = alias[slot]
     return slot
 
 
 def first_order_walk(graph, start, key, number, length, weighted):
     stream, walk = Stream(key, number), [start]
     while len(walk) < length and graph.degrees[walk[-1]]:
-        walk.append(neighbors(graph, walk[-1])[choose(graph, walk[-1], stream.bits(), weighted)])
+        walk.append(neighbors(graph, walk[-1])[sample_entry(graph, walk[-1], stream.bits(), weighted)])
     return walk
 
 
 def second_order_walk(graph, start, key, number, length, p, q):
     stream, walk, rejections = Stream(key, number), [start], 0
-    weighted = graph.weights is not None
-    highest = max(1.0, 1.0 / q)
-    near, far, back = 1.0 / highest, 1.0 / q / highest, 1.0 / p / highest
-    extra, back = max(back - 1.0, 0.0), min(back, 1.0)
+    largest = max(1.0, 1.0 / q)
+    near, far, back = 1.0 / largest, 1.0 / q / largest, 1.0 / p / largest
+    extra_back, back = max(back - 1.0, 0.0), min(back, 1.0)
     while len(walk) < length and graph.degrees[walk[-1]]:
-        node, before = walk[-1], walk[-2] if len(walk) > 1 else None
-        row_nodes, row_weights = neighbors(graph, node), edge_weights(graph, node)
-        returns, slot = False, None
-        bits = stream.bits()
-        if extra > 0:
-            way_back = row_weights[row_nodes.index(before)] if before in row_nodes else 0.0
-            # The kernel knows the sum of a row's weights from NumPy, which adds in an order of its own.
-            heaviest = max(row_weights) if weighted else 1.0
-            mass = float(np.add.reduce(np.array(row_weights) / heaviest)) if weighted else float(len(row_nodes))
-            way_back /= heaviest
-            pick = unit(bits) * (mass + extra * way_back)
-            returns = pick >= mass
-            if weighted:
-                bits = stream.bits()
-            else:
-                slot = min(int(pick), len(row_nodes) - 1)
-        slot = choose(graph, node, bits, weighted) if slot is None else slot
+        node, previous = walk[-1], walk[-2] if len(walk) > 1 else None
+        returns, slot = propose(graph, node, previous, extra_back, stream)
         if back < 1.0 or min(near, far) < 1.0:
             bits = stream.bits()
-        target = before if returns else row_nodes[slot]
-        accepted = returns or before is None
+        target = previous if returns else neighbors(graph, node)[slot]
+        accepted = returns or previous is None
         if not accepted:
-            chance = back if target == before else near if target in neighbors(graph, before) else far
-            accepted = unit(bits) < chance or chance == 1.0
+            chance = back if target == previous else near if target in neighbors(graph, previous) else far
+            accepted = chance == 1.0 or uniform(bits) < chance
         if not accepted:
             rejections += 1
-            if rejections < PATIENCE:
+            if rejections < MAX_REJECTIONS:
                 continue
-            target = exact_step(graph, node, before, (1.0, 1.0 / q, 1.0 / p), unit(stream.bits()))
+            target = exact_step(graph, node, previous, (1.0, 1.0 / q, 1.0 / p), uniform(stream.bits()))
         rejections = 0
         walk.append(target)
     return walk
 
 
-def exact_step(graph, node, before, factors, goal):
-    shares = second_order_shares(graph, before, node, factors)
-    sums = np.cumsum(list(shares.values()))
-    return list(shares)[int(np.searchsorted(sums, goal * sums[-1], side="right"))]
+def propose(graph, node, previous, extra_back, stream):
+    """Return whether the walk goes back at once, because that outweighs all else, and an entry of the node's row."""
+    weighted = graph.weights is not None
+    row_nodes, row_weights = neighbors(graph, node), edge_weights(graph, node)
+    bits = stream.bits()
+    if extra_back == 0:
+        return False, sample_entry(graph, node, bits, weighted)
+    weight_back = row_weights[row_nodes.index(previous)] if previous in row_nodes else 0.0
+    # The kernel knows the sum of a row's weights from NumPy, which adds in an order of its own.
+    largest = max(row_weights) if weighted else 1.0
+    mass = float(np.add.reduce(np.array(row_weights) / largest)) if weighted else float(len(row_nodes))
+    drawn = uniform(bits) * (mass + extra_back * (weight_back / largest))
+    slot = sample_entry(graph, node, stream.bits(), True) if weighted else min(int(drawn), len(row_nodes) - 1)
+    return drawn >= mass, slot
 
 
-def second_order_shares(graph, before, node, factors):
-    """What each neighbor weighs, in units of the heaviest edge and of the largest factor, so that all stay numbers."""
+def exact_step(graph, node, previous, factors, goal):
+    """Return the next node at which the cumulative distribution reaches a goal from 0 to 1."""
+    weights = second_order_weights(graph, previous, node, factors)
+    sums = np.cumsum(list(weights.values()))
+    return list(weights)[int(np.searchsorted(sums, goal * sums[-1], side="right"))]
+
+
+def second_order_weights(graph, previous, node, factors):
+    """Weight of each neighbor, in units of the heaviest edge and of the largest factor, so that all stay finite."""
     near, far, back = factors
     targets, weights = neighbors(graph, node), edge_weights(graph, node)
-    chosen = [back if target == before else near if target in neighbors(graph, before) else far for target in targets]
-    shares = [weight / max(weights) * (factor / max(chosen)) for weight, factor in zip(weights, chosen, strict=True)]
-    return dict(zip(targets, shares, strict=True))
+    of_target = [
+        back if target == previous else near if target in neighbors(graph, previous) else far for target in targets
+    ]
+    products = [
+        weight / max(weights) * (factor / max(of_target)) for weight, factor in zip(weights, of_target, strict=True)
+    ]
+    return dict(zip(targets, products, strict=True))
 
 
-def transition_probabilities(graph, before, node, *, p=1.0, q=1.0, weighted=True):
+def transition_probabilities(graph, previous, node, *, p=1.0, q=1.0, weighted=True):
     """Exact probabilities of the next node, given the last two."""
-    shares = second_order_shares(graph, before, node, (1.0, 1.0 / q, 1.0 / p))
+    weights = second_order_weights(graph, previous, node, (1.0, 1.0 / q, 1.0 / p))
     if not weighted:
-        shares = dict.fromkeys(shares, 1.0)
-    total = math.fsum(shares.values())
-    return {target: share / total for target, share in shares.items()}
+        weights = dict.fromkeys(weights, 1.0)
+    total = math.fsum(weights.values())
+    return {target: weight / total for target, weight in weights.items()}
 
 
 def nearest(queries, vectors, k, *, cosine, own=None):
     """Rows and scores of the k best vectors for each query, by sorting all; of equals, the earlier row first."""
-    found = []
+    best = []
     for number, query in enumerate(np.asarray(queries, np.float64)):
         scores = []
         for row, vector in enumerate(np.asarray(vectors, np.float64)):
             size = math.sqrt(math.fsum(query**2)) * math.sqrt(math.fsum(vector**2)) if cosine else 1.0
             if own is None or own[number] != row:
                 scores.append((-np.float32(math.fsum(query * vector) / size if size else 0.0), row))
-        found.append([(row, -score) for score, row in sorted(scores)[:k]])
-    return found
+        best.append([(row, -score) for score, row in sorted(scores)[:k]])
+    return best
 
 
-def pick(keep, other, bits: int) -> int:
-    slot = (bits * len(keep)) >> 64
-    return slot if (bits & 0xFFFFFFFF) < int(keep[slot]) else int(other[slot])
+def sample_alias(prob, alias, bits: int) -> int:
+    slot = (bits * len(prob)) >> 64
+    return slot if (bits & 0xFFFFFFFF) < int(prob[slot]) else int(alias[slot])
 
 
-def around(walk, center, plan):
+def context_positions(walk, center, config):
     """Positions of a center's contexts."""
-    if plan.stars:
+    if config.stars:
         return [] if center else list(range(1, len(walk)))
-    first = max(0, center - plan.window)
-    return [p for p in range(first, min(len(walk), center + plan.window + 1)) if p != center]
+    first = max(0, center - config.window)
+    return [p for p in range(first, min(len(walk), center + config.window + 1)) if p != center]
 
 
-def slope_of(family, observed, score):
-    return float(family.slope(float(observed), min(max(score, family.bounds[0]), family.bounds[1])))
+def clipped_gradient(family, observed, score):
+    return float(family.gradient(float(observed), min(max(score, family.bounds[0]), family.bounds[1])))
 
 
-def train_block(walks, centers, contexts, family, noise, plan, stream, first_center, tree):
-    """Moves of nodes, as centers and as contexts or places of a tree, by the steps of one block."""
+def train_block(walks, centers, contexts, family, noise, config, stream, first_position, tree):
+    """Changes of nodes, as centers and as contexts or inner nodes of a tree, by the steps of one block."""
     c = {node: centers[node].copy() for walk in walks for node in walk}
     b = {row: contexts[row].copy() for node in c for row in ([row for row, _ in tree[node]] if tree else [node])}
-    pool, at, served, position = [], 0, 40, first_center
+    pool, at, served, position = [], 0, CENTERS_PER_POOL, first_position
     for walk in walks:
         for p, center in enumerate(walk):
-            if p and plan.stars:
+            if p and config.stars:
                 position += 1
                 continue
-            if served == 40 and not tree:
-                pool, served = [pick(*noise, stream.bits()) for _ in range(plan.pool)], 0
+            if served == CENTERS_PER_POOL and not tree:
+                pool, served = [sample_alias(*noise, stream.bits()) for _ in range(config.pool_size)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
             served += 1
-            rate = plan.rate - plan.rate_fall * position
+            rate = config.learning_rate - config.rate_decay * position
             position += 1
-            seen, positions = {}, around(walk, p, plan)
-            for row, turn in (place for q in positions for place in (tree[walk[q]] if tree else [])):
-                seen.setdefault(row, [0, 0])[turn] += 1
-            for first in range(0, 0 if tree else len(positions), plan.group):
-                group = [walk[q] for q in positions[first : first + plan.group]]
-                for context in group:
-                    seen.setdefault(context, [0, 0])[1] += 1
-                for _ in range(plan.negatives):
-                    negative, at = pool[at], (at + 1) % plan.pool
-                    against = sum(context != negative for context in group)
-                    if against:
-                        seen.setdefault(negative, [0, 0])[0] += against
-            rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
-            for first in range(0, len(rows), 32):
-                step(c, b, center, {row: seen[row] for row in rows[first : first + 32]}, family, rate, turns)
+            observed = [walk[q] for q in context_positions(walk, p, config)]
+            if tree:
+                observations = path_observations(observed, tree)
+            else:
+                observations, at = pair_observations(observed, pool, at, config)
+            train_center(c, b, center, observations, family, rate)
     return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
 
 
-def step(c, b, center, seen, family, rate, turns):
-    """Rows take what they observe while the center is held, in some turns; then the center gets what it has gained.
+def path_observations(contexts, tree):
+    """How often the paths to contexts take branch 0 and 1 at each inner node."""
+    observations = {}
+    for row, branch in (step for context in contexts for step in tree[context]):
+        observations.setdefault(row, [0, 0])[branch] += 1
+    return observations
 
-    A turn is m observations one after the other, as far as slopes are straight lines over so short a way.
+
+def pair_observations(contexts, pool, at, config):
+    """How often each context, and each negative, is observed as 0 and as 1; and where in the pool to go on."""
+    observations = {}
+    for first in range(0, len(contexts), config.group_size):
+        group = contexts[first : first + config.group_size]
+        for context in group:
+            observations.setdefault(context, [0, 0])[1] += 1
+        for _ in range(config.negatives):
+            negative, at = pool[at], (at + 1) % config.pool_size
+            times = sum(context != negative for context in group)
+            if times:
+                observations.setdefault(negative, [0, 0])[0] += times
+    return observations, at
+
+
+def train_center(c, b, center, observations, family, rate):
+    """Do the step of one center: at most 32 rows together, and at most 8 observations of a row in a pass."""
+    rows, passes = list(observations), max(1, math.ceil(max(map(sum, observations.values()), default=0) / 8))
+    for first in range(0, len(rows), 32):
+        together = {row: observations[row] for row in rows[first : first + 32]}
+        sgd_step(c, b, center, together, family, rate, passes)
+
+
+def sgd_step(c, b, center, observations, family, rate, passes):
+    """Move rows by what they observe while the center is held, in some passes; then add to the center what it gains.
+
+    A pass is m observations one after the other, as if gradients were straight lines over so short a distance.
     """
     a = c[center]
     gain = np.zeros_like(a)
-    for row, counts in seen.items():
-        zeros, ones = (count / turns for count in counts)
-        often, others = zeros + ones, max(zeros + ones - 1, 0) / (2 * max(zeros + ones, 1))
-        for _ in range(turns):
-            slope, change = slope_and_change(family, zeros, ones, a @ b[row])
-            g = rate * slope / (1 - rate * (a @ a) * min(change, 0.0) * others)
-            most = often / max(a @ a, 1e-9)
-            g = min(max(g, -most), most)
+    for row, counts in observations.items():
+        zeros, ones = (count / passes for count in counts)
+        m, others = zeros + ones, max(zeros + ones - 1, 0) / (2 * max(zeros + ones, 1))
+        for _ in range(passes):
+            gradient, derivative = gradient_and_derivative(family, zeros, ones, a @ b[row])
+            g = rate * gradient / (1 - rate * (a @ a) * min(derivative, 0.0) * others)
+            limit = m / max(a @ a, 1e-9)
+            g = min(max(g, -limit), limit)
             gain += g * b[row] + g * g * others * a
             b[row] = b[row] + g * a
     c[center] = a + gain
 
 
-def slope_and_change(family, zeros, ones, score):
+def gradient_and_derivative(family, zeros, ones, score):
+    """The summed gradient of some observations, and its derivative by differences."""
     low, high = family.bounds
     score = min(max(score, low), high)
     left, right = max(score - 1e-5, low), min(score + 1e-5, high)
-    slope, before, after = (
-        zeros * slope_of(family, 0, s) + ones * slope_of(family, 1, s) for s in (score, left, right)
+    gradient, before, after = (
+        zeros * clipped_gradient(family, 0, s) + ones * clipped_gradient(family, 1, s) for s in (score, left, right)
     )
-    return slope, 0.0 if score == high else (after - before) / (right - left)
+    return gradient, 0.0 if score == high else (after - before) / (right - left)
 
 
-def train_rounds(
-    blocks, centers, contexts, family, noise, plan, key, first_block, first_center, abreast, tree=None, shares=()
-):
-    """Tables after rounds of blocks, each of which begins with the tables that the round before has left.
+def train_rounds(work, centers, contexts, family, noise, config, blocks_per_round, tree=None, merge_scale=()):
+    """Train rounds of blocks in place; each block of a round starts from the tables that the round before has left.
 
-    The path to a node is a list of (place, turn); `shares` of what changes count.
+    The path to a node is a list of (inner node, branch); `merge_scale` is the fraction of its change that a row keeps.
     """
-    for begin in range(0, len(blocks), abreast):
-        moves = []
-        for number, walks in enumerate(blocks[begin : begin + abreast], begin):
-            stream = Stream(key, first_block + number)
-            moves.append(train_block(walks, centers, contexts, family, noise, plan, stream, first_center, tree))
-            first_center += sum(map(len, walks))
+    first_position, blocks = work.first_position, walks_of(work)
+    for begin in range(0, len(blocks), blocks_per_round):
+        changes = []
+        for number, walks in enumerate(blocks[begin : begin + blocks_per_round], begin):
+            stream = Stream(int(work.key), int(work.first_block) + number)
+            changes.append(train_block(walks, centers, contexts, family, noise, config, stream, first_position, tree))
+            first_position += sum(map(len, walks))
         for table, which in ((centers, 0), (contexts, 1)):
-            for node in {node for move in moves for node in move[which]}:
-                share = shares[node] if which and len(shares) else 1.0
-                change = sum(move[which][node] for move in moves if node in move[which])
-                table[node] = np.maximum(table[node] + share * change, plan.floor)
+            for node in {node for change in changes for node in change[which]}:
+                scale = merge_scale[node] if which and len(merge_scale) else 1.0
+                total = sum(change[which][node] for change in changes if node in change[which])
+                table[node] = np.maximum(table[node] + scale * total, config.floor)
 
 
-def train_plainly(blocks, centers, contexts, family, noise, plan, key, first_block, first_center):
-    """One pair after the other, each with negatives of its own."""
-    for number, walks in enumerate(blocks, first_block):
-        stream = Stream(key, number)
+def train_reference(work, centers, contexts, family, noise, config):
+    """Train one pair after the other, each with negatives of its own."""
+    position = work.first_position
+    for number, walks in enumerate(walks_of(work), int(work.first_block)):
+        stream = Stream(int(work.key), number)
         for walk in walks:
             for p, center in enumerate(walk):
-                rate = plan.rate - plan.rate_fall * first_center
-                first_center += 1
-                for context in (walk[q] for q in around(walk, p, plan)):
+                rate = config.learning_rate - config.rate_decay * position
+                position += 1
+                for context in (walk[q] for q in context_positions(walk, p, config)):
                     gain = np.zeros_like(centers[center])
-                    drawn = [pick(*noise, stream.bits()) for _ in range(plan.negatives)]
+                    drawn = [sample_alias(*noise, stream.bits()) for _ in range(config.negatives)]
                     for row, observed in [(context, 1), *((row, 0) for row in drawn if row != context)]:
-                        g = rate * slope_of(family, observed, centers[center] @ contexts[row])
+                        g = rate * clipped_gradient(family, observed, centers[center] @ contexts[row])
                         gain += g * contexts[row]
-                        contexts[row] = np.maximum(contexts[row] + g * centers[center], plan.floor)
-                    centers[center] = np.maximum(centers[center] + gain, plan.floor)
+                        contexts[row] = np.maximum(contexts[row] + g * centers[center], config.floor)
+                    centers[center] = np.maximum(centers[center] + gain, config.floor)
+
+
+def walks_of(work):
+    """The blocks of some work, as lists of walks."""
+    walks = [work.nodes[a:b].tolist() for a, b in zip(work.offsets[:-1], work.offsets[1:], strict=True)]
+    return [walks[a:b] for a, b in zip(work.blocks[:-1], work.blocks[1:], strict=True)]
 
 
 def entries_of(edges, both_ways):
-    """The row, the column and the edge of each entry, in the order of the input."""
+    """Yield the row, the column and the edge of each entry, in the order of the input."""
     for number, (source, target) in enumerate(edges):
         yield source, target, number
         if both_ways and source != target:
             yield target, source, number
 
 
-def spread_entries(edges, both_ways, cuts):
-    """The entries of each part: those whose rows are from cuts[p] to cuts[p + 1] - 1."""
+def split_entries(edges, both_ways, bounds):
+    """The entries of each chunk c: those whose rows are from bounds[c] to bounds[c + 1] - 1."""
     entries = list(entries_of(edges, both_ways))
-    return [[entry for entry in entries if low <= entry[0] < high] for low, high in pairwise(cuts)]
+    return [[entry for entry in entries if low <= entry[0] < high] for low, high in pairwise(bounds)]
 
 
-def wrong_rows(indptr, indices, weights):
-    """Rows that are none of a graph; where a row begins or ends elsewhere, the rest has no meaning."""
+def invalid_rows(indptr, indices, weights):
+    """Yield the rows that no graph has; of a row with wrong bounds, the neighbors are not looked at."""
     n = len(indptr) - 1
     for row in range(n):
         begin, end = indptr[row], indptr[row + 1]
-        whole = 0 <= begin <= end <= len(indices)
-        whole &= (row > 0 or begin == 0) and (row < n - 1 or end == len(indices))
-        columns = list(indices[begin:end]) if whole else []
-        right = columns == sorted(set(columns)) and all(0 <= column < n for column in columns)
+        bounded = 0 <= begin <= end <= len(indices)
+        bounded &= (row > 0 or begin == 0) and (row < n - 1 or end == len(indices))
+        columns = list(indices[begin:end]) if bounded else []
+        ascending = columns == sorted(set(columns)) and all(0 <= column < n for column in columns)
         positive = all(0 < weight < math.inf for weight in weights[begin:end])
-        if not (whole and right and positive):
+        if not (bounded and ascending and positive):
             yield row
 
 
 def component_labels(indptr, indices):
-    """The number of each node's component, by their first nodes; directions do not matter."""
+    """Number of each node's component, in the order of their first nodes; directions do not matter."""
     n = len(indptr) - 1
     labels = list(range(n))
     for _ in range(n):
@@ -328,59 +363,57 @@ def component_labels(indptr, indices):
     return [known[label] for label in labels]
 
 
-def route(walks, own_cells, cells, window, most, shares, order_key, negatives_key):
+def route(walks, own_cells, n_cells, window, group_size, negatives_per_pair, order_key, negatives_key):
     """Records (center's row, pairs of its group, contexts here, negatives here), by cells of centers and contexts.
 
-    Walks are over (cell, row). A group has about `most` pairs, and each pair `shares` of negatives in each cell.
+    Walks are over (cell, row). A group has about `group_size` pairs, and each pair `negatives_per_pair` in each cell.
     """
-    around_center = {}
+    contexts_of = {}
     for walk in walks:
         for p, center in enumerate(walk):
             if center[0] in own_cells:
-                met = [walk[q] for q in range(max(0, p - window), min(len(walk), p + window + 1)) if q != p]
-                around_center.setdefault(center, []).extend(met)
+                around = [walk[q] for q in range(max(0, p - window), min(len(walk), p + window + 1)) if q != p]
+                contexts_of.setdefault(center, []).extend(around)
     groups = []
-    for center, met in sorted(around_center.items()):
-        count = max(1, (len(met) + most // 2) // most) if met else 0
-        groups += [(center, met[len(met) * k // count : len(met) * (k + 1) // count]) for k in range(count)]
-    records = {(own, other): [] for own in own_cells for other in range(cells)}
-    for number in shuffle(order_key, len(groups)):
-        (own, row), met = groups[number]
+    for center, contexts in sorted(contexts_of.items()):
+        count = max(1, (len(contexts) + group_size // 2) // group_size) if contexts else 0
+        cuts = [len(contexts) * k // count for k in range(count + 1)] if count else []
+        groups += [(center, contexts[begin:end]) for begin, end in pairwise(cuts)]
+    records = {(own, other): [] for own in own_cells for other in range(n_cells)}
+    for number in random_permutation(order_key, len(groups)):
+        (own, row), contexts = groups[number]
         stream = Stream(negatives_key, number)
-        for other in range(cells):
-            contexts = [r for c, r in met if c == other]
-            negatives = int(len(met) * shares[other] + unit(stream.bits()))
-            if contexts or negatives:
-                records[own, other].append((row, len(met), contexts, negatives))
+        for other in range(n_cells):
+            here = [r for c, r in contexts if c == other]
+            negatives = int(len(contexts) * negatives_per_pair[other] + uniform(stream.bits()))
+            if here or negatives:
+                records[own, other].append((row, len(contexts), here, negatives))
     return records
 
 
-def train_bucket(records, cells, centers, contexts, family, noise, plan, key):
-    """Tables of two parts after a bucket: turn after turn, each cell of centers meets another one of contexts.
+def train_bucket(records, cells, centers, contexts, family, noise, config, key):
+    """Train the tables of two partitions in place: in each diagonal, every cell of centers has another of contexts.
 
     `records` are by cells, which begin and end at cells[0] of the centers and cells[1] of the contexts.
     """
-    count = len(cells[0]) - 1
-    for turn, own in product(range(count), repeat=2):
-        other = (own + turn) % count
+    n_cells = len(cells[0]) - 1
+    for diagonal, own in product(range(n_cells), repeat=2):
+        other = (own + diagonal) % n_cells
         first_center, (first, end) = cells[0][own], cells[1][other : other + 2]
-        stream, at, served = Stream(key, own * count + other), 0, plan.served
-        of_cell = [table[first:end] for table in noise]
-        for number, (center, pairs, met, negatives) in enumerate(records[own, other]):
-            if served >= plan.served:
-                pool, served = [pick(*of_cell, stream.bits()) for _ in range(plan.pool)], 0
-            served += len(met) + negatives
-            seen = {}
-            for row in met:
-                seen.setdefault(first + row, [0.0, 0.0])[1] += 1
+        stream, at, served = Stream(key, own * n_cells + other), 0, config.rows_per_pool
+        cell_noise = [table[first:end] for table in noise]
+        for number, (row, pairs, observed, negatives) in enumerate(records[own, other]):
+            if served >= config.rows_per_pool:
+                pool, served = [sample_alias(*cell_noise, stream.bits()) for _ in range(config.pool_size)], 0
+            served += len(observed) + negatives
+            observations, center = {}, first_center + row
+            for context in observed:
+                observations.setdefault(first + context, [0.0, 0.0])[1] += 1
             for _ in range(negatives):
-                row, at = first + pool[at], (at + 1) % plan.pool
-                counts = seen.setdefault(row, [0.0, 0.0])
-                counts[0] += plan.weight * (1 - counts[1] / pairs)
-            rows, turns = list(seen), max(1, math.ceil(max(map(sum, seen.values()), default=0) / 8))
-            rate = plan.rate - plan.rate_fall * (turn + number / len(records[own, other]))
-            for begin in range(0, len(rows), 32):
-                some = {row: seen[row] for row in rows[begin : begin + 32]}
-                step(centers, contexts, first_center + center, some, family, rate, turns)
-            centers[first_center + center] = np.maximum(centers[first_center + center], plan.floor)
-            contexts[rows] = np.maximum(contexts[rows], plan.floor)
+                negative, at = first + pool[at], (at + 1) % config.pool_size
+                counts = observations.setdefault(negative, [0.0, 0.0])
+                counts[0] += config.negative_weight * (1 - counts[1] / pairs)
+            rate = config.learning_rate - config.rate_decay * (diagonal + number / len(records[own, other]))
+            train_center(centers, contexts, center, observations, family, rate)
+            centers[center] = np.maximum(centers[center], config.floor)
+            contexts[list(observations)] = np.maximum(contexts[list(observations)], config.floor)

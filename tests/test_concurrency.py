@@ -1,4 +1,4 @@
-"""Several at once: writers of one file, runs in one folder, fits in threads and processes, caches that are shared."""
+"""Concurrent use: writers of one file, runs in one folder, fits in threads and processes, shared caches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pytest
 from sklearn.base import clone
 
 import efge
-from efge.io.atomic import locked, written_whole
+from efge.io.atomic import atomic_write, lock_folder
 from efge.training.checkpoints import Checkpoints
 from helpers import run
 
@@ -27,36 +27,36 @@ MODELS = [
     efge.EFGE("poisson", dim=8, walks_per_node=4, seed=2, threads=2, p=0.5, q=2.0),
     efge.DeepWalk(dim=8, walks_per_node=4, seed=3, threads=2),
     efge.LINE(dim=8, samples=4000, seed=4, threads=2),
-    efge.BigClam(3, starts=2, seed=5, threads=2),
+    efge.BigClam(3, n_init=2, seed=5, threads=2),
 ]
 ENVIRONMENT = os.environ | {"PYTHONWARNINGS": "error"}
 
 
-def fitted(model):
-    """What a model makes of the graph, in bytes; to be called anywhere."""
+def fit_to_bytes(model):
+    """Fit a copy of a model and return the bytes of its vectors; defined here so that processes can import it."""
     return clone(model).fit(GRAPH).embedding_.vectors.tobytes()
 
 
 @pytest.fixture(scope="module")
-def alone():
-    return [fitted(model) for model in MODELS]
+def expected():
+    return [fit_to_bytes(model) for model in MODELS]
 
 
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
-def keep_writing(path, content, times):
+def write_repeatedly(path, content, times):
     for _ in range(times):
-        with written_whole(path) as stream:
+        with atomic_write(path) as stream:
             for begin in range(0, len(content), 1 << 16):
                 stream.write(content[begin : begin + (1 << 16)])
 
 
-def test_a_file_with_two_writers_is_always_the_whole_of_one(tmp_path):
+def test_a_file_with_two_writers_always_has_the_complete_content_of_one(tmp_path):
     path, contents = tmp_path / "both", [b"a" * 300_000, b"b" * 500_000]
-    keep_writing(path, contents[0], 1)
+    write_repeatedly(path, contents[0], 1)
     context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=keep_writing, args=(path, content, 40)) for content in contents]
+    writers = [context.Process(target=write_repeatedly, args=(path, content, 40)) for content in contents]
     for writer in writers:
         writer.start()
     seen = set()
@@ -82,11 +82,11 @@ def folder(tmp_path):
     return tmp_path
 
 
-def test_two_commands_with_one_output_leave_one_of_two_results(folder):
+def test_two_commands_with_one_output_leave_the_result_of_one(folder):
     runs = [embed(folder, "--seed", seed, "--walks-per-node", "4") for seed in "12"]
-    assert [(run.communicate()[1].count("\n"), run.returncode) for run in runs] == [(1, 0)] * 2
-    expected = [efge.EFGE(dim=8, seed=seed, walks_per_node=4).fit(folder / "graph.txt").embedding_ for seed in (1, 2)]
-    assert efge.Embedding.load(folder / "v.npz") in expected
+    assert [(process.communicate()[1].count("\n"), process.returncode) for process in runs] == [(1, 0)] * 2
+    results = [efge.EFGE(dim=8, seed=seed, walks_per_node=4).fit(folder / "graph.txt").embedding_ for seed in (1, 2)]
+    assert efge.Embedding.load(folder / "v.npz") in results
     assert '"seed": ' in (folder / "v.npz.json").read_text()
     assert sorted(entry.name for entry in folder.iterdir()) == ["graph.txt", "v.npz", "v.npz.json"]
 
@@ -94,88 +94,101 @@ def test_two_commands_with_one_output_leave_one_of_two_results(folder):
 # Checkpoints ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_of_states_has_one_run_at_a_time(tmp_path, alone):
-    def second(at):
+def test_a_checkpoint_folder_is_used_by_one_run_at_a_time(tmp_path, expected):
+    def start_second_run(report):
         for resume in (False, True):
-            with pytest.raises(efge.CheckpointError, match="is in use by another run; wait for its end, or name"):
+            with pytest.raises(efge.CheckpointError, match="is in use by another run; wait until it ends, or name"):
                 clone(MODELS[0]).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=resume))
 
-    first = clone(MODELS[0]).fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=second)
-    assert first.embedding_.vectors.tobytes() == alone[0]
+    first = clone(MODELS[0]).fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=start_second_run)
+    assert first.embedding_.vectors.tobytes() == expected[0]
     again = clone(MODELS[0]).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert again.embedding_.vectors.tobytes() == alone[0]
+    assert again.embedding_.vectors.tobytes() == expected[0]
     assert all(path.suffix == ".efge" for path in tmp_path.iterdir())
 
 
-def test_an_error_frees_the_folder(tmp_path):
-    def stop(at):
-        raise RuntimeError("enough")
+def test_an_error_releases_the_lock_of_the_folder(tmp_path):
+    def stop(report):
+        raise RuntimeError("stop here")
 
-    with pytest.raises(RuntimeError, match="enough"):
+    with pytest.raises(RuntimeError, match="stop here"):
         clone(MODELS[0]).fit(GRAPH, checkpoint=tmp_path, progress=stop)
-    with locked(tmp_path) as free:
+    with lock_folder(tmp_path) as free:
         assert free
 
 
-def hold(folder, ready):
-    with locked(folder) as free:
+def hold_lock(folder, ready):
+    with lock_folder(folder) as free:
         ready.put(free)
         time.sleep(600)
 
 
-def test_a_command_is_refused_while_another_process_runs_and_not_when_that_was_killed(folder):
+def test_a_command_is_refused_while_another_run_holds_the_folder_but_not_after_that_was_killed(folder):
     context = multiprocessing.get_context("fork")
     ready = context.Queue()
-    (folder / "states").mkdir()
-    other = context.Process(target=hold, args=(folder / "states", ready))
+    (folder / "checkpoints").mkdir()
+    other = context.Process(target=hold_lock, args=(folder / "checkpoints", ready))
     other.start()
     assert ready.get(timeout=60)
-    command = ["embed", "graph.txt", "-o", "v.npz", "--dim", "8", "--walks-per-node", "4", "--checkpoint", "states"]
+    command = [
+        "embed",
+        "graph.txt",
+        "-o",
+        "v.npz",
+        "--dim",
+        "8",
+        "--walks-per-node",
+        "4",
+        "--checkpoint",
+        "checkpoints",
+    ]
     done = run(*command, "--every", "0s", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "efge: states is in use by another run; wait for its end, or name another folder\n"
+    assert done.stderr == "efge: checkpoints is in use by another run; wait until it ends, or name another folder\n"
     other.kill()
     other.join()
     assert run(*command, "--every", "0s", cwd=folder).returncode == 0
     again = run(*command, cwd=folder)
     assert again.returncode == 2
-    assert "holds the state of an earlier run; resume it (--resume on the command line, Checkpoints(" in again.stderr
+    assert (
+        "contains checkpoints of an earlier run; resume it (--resume on the command line, Checkpoints(" in again.stderr
+    )
 
 
 # Threads and processes ------------------------------------------------------------------------------------------------
 
 
-def test_fits_in_threads_give_the_bytes_of_fits_alone(alone):
+def test_concurrent_fits_in_threads_give_the_same_bytes(expected):
     with ThreadPoolExecutor(len(MODELS)) as pool:
         for _ in range(2):
-            assert list(pool.map(fitted, MODELS)) == alone
+            assert list(pool.map(fit_to_bytes, MODELS)) == expected
 
 
-def test_one_graph_and_one_embedding_serve_many_threads(alone):
-    # Properties that are made when they are first asked for, by all at once.
+def test_threads_can_share_a_graph_and_an_embedding(expected):
+    # Cached properties are computed on first use, here by all threads at once.
     for _ in range(5):
         graph = efge.as_graph(nx.barabasi_albert_graph(200, 3, seed=0))
-        embedding = efge.Embedding(np.frombuffer(alone[0], np.float32).reshape(-1, 8), graph.names)
+        embedding = efge.Embedding(np.frombuffer(expected[0], np.float32).reshape(-1, 8), graph.names)
         with ThreadPoolExecutor(8) as pool:
-            found = list(pool.map(_answers, [graph] * 8, [embedding] * 8))
-        assert len({str(answer) for answer in found}) == 1
+            results = list(pool.map(_query, [graph] * 8, [embedding] * 8))
+        assert len({str(result) for result in results}) == 1
 
 
-def _answers(graph, embedding):
+def _query(graph, embedding):
     return graph.n_components, graph.rows([7]).tolist(), embedding.neighbors(7)
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_processes_give_the_bytes_of_fits_alone(alone, method):
-    """Forked ones too, of a parent that has trained with threads, as `alone` did."""
-    wanted = MODELS if method == "fork" else MODELS[:1]
-    with ProcessPoolExecutor(len(wanted), mp_context=multiprocessing.get_context(method)) as pool:
-        assert list(pool.map(fitted, wanted, timeout=120)) == alone[: len(wanted)]
+def test_processes_give_the_same_bytes(expected, method):
+    """Also forked processes of a parent that has trained with threads, as the fixture has."""
+    models = MODELS if method == "fork" else MODELS[:1]
+    with ProcessPoolExecutor(len(models), mp_context=multiprocessing.get_context(method)) as pool:
+        assert list(pool.map(fit_to_bytes, models, timeout=120)) == expected[: len(models)]
 
 
-def test_joblib_gives_the_bytes_of_fits_alone(alone):
+def test_joblib_gives_the_same_bytes(expected):
     vectors = joblib.Parallel(2)(joblib.delayed(_fitted_vectors)(clone(model), GRAPH) for model in MODELS[:2])
-    assert [some.tobytes() for some in vectors] == alone[:2]
+    assert [matrix.tobytes() for matrix in vectors] == expected[:2]
 
 
 def _fitted_vectors(model, graph):
@@ -184,7 +197,7 @@ def _fitted_vectors(model, graph):
 
 # Caches ---------------------------------------------------------------------------------------------------------------
 
-# The smallest kernel: no process needs more than a second to compile it.
+# The smallest kernel: it compiles in less than a second.
 SMALLEST = """
 import numpy as np
 from efge.kernels import csr
@@ -200,25 +213,25 @@ def count_rows(cache, **more):
     return subprocess.Popen([sys.executable, "-c", SMALLEST], env=environment, **pipes)
 
 
-def test_processes_that_begin_with_one_empty_cache_do_not_disturb_each_other(tmp_path):
-    together = [count_rows(tmp_path / "cache") for _ in range(3)]
-    for process in together:
+def test_processes_that_fill_one_empty_cache_do_not_disturb_each_other(tmp_path):
+    processes = [count_rows(tmp_path / "cache") for _ in range(3)]
+    for process in processes:
         out, err = process.communicate()
         assert (out[:9], err, process.returncode) == ("[1, 0, 2]", "", 0)
     assert count_rows(tmp_path / "cache").communicate() == ("[1, 0, 2] 1\n", "")
 
 
-@pytest.mark.parametrize("place", ["file/cache", "/proc/efge", "not/yet/there"])
-def test_a_cache_that_cannot_be_written_costs_compilation_only(tmp_path, place):
+@pytest.mark.parametrize("cache", ["file/cache", "/proc/efge", "not/yet/there"])
+def test_a_cache_that_cannot_be_written_only_costs_compilation(tmp_path, cache):
     (tmp_path / "file").write_text("")
-    # The source's own folder is no way out either: it is copied, with a file where its cache would be.
+    # The folder of the sources cannot hold the cache either: it is a copy, with a file where the cache would be.
     source = Path(efge.__file__).parent
-    for name in ("__init__.py", "kernels/__init__.py", "kernels/csr.py"):
+    for name in ("__init__.py", "__init__.pyi", "kernels/__init__.py", "kernels/common.py", "kernels/csr.py"):
         (tmp_path / "efge" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "efge" / name).write_bytes((source / name).read_bytes())
     (tmp_path / "efge" / "kernels" / "__pycache__").write_text("")
-    nowhere = str(tmp_path / "file" / "home")
-    homes = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
-    done = count_rows(tmp_path / place, **homes)
+    missing = str(tmp_path / "file" / "home")
+    homes = {"HOME": missing, "XDG_CACHE_HOME": missing, "PYTHONPATH": str(tmp_path), "TMPDIR": str(tmp_path)}
+    done = count_rows(tmp_path / cache, **homes)
     assert done.communicate() == ("[1, 0, 2] 0\n", "")
-    assert not list(tmp_path.glob("efge-*")), "what was compiled for one process goes with it"
+    assert not list(tmp_path.glob("efge-*")), "a cache for one process is removed at its end"

@@ -103,7 +103,7 @@ def desk(tmp_path, monkeypatch):
     for name, value in {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.delenv("EFGE_DATA", raising=False)
-    monkeypatch.setattr("efge.experiments.running.run", lambda plan, folder, **options: plan.check() or {})
+    monkeypatch.setattr("efge.experiments.runner.run", lambda plan, folder, **options: plan.check() or {})
     monkeypatch.setattr("efge.experiments.report.write_report", lambda results, folder: f"{folder}/report.html")
     return tmp_path
 

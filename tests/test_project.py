@@ -1,4 +1,4 @@
-"""The house itself: one-way imports, light start, one version, documented names, a command line that behaves."""
+"""The project as a whole: sizes of modules and functions, light imports, one version, documented names, commands."""
 
 from __future__ import annotations
 
@@ -14,14 +14,67 @@ from pathlib import Path
 import pytest
 
 import efge
-from efge.io.files import toml
+from efge.io.files import parse_toml
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "efge"
 
 
+MAX_MODULE_LINES = 450
+MAX_FUNCTION_LINES = 40
+
+
 def modules():
     return sorted(path for path in SOURCES.rglob("*.py") if path.name != "__init__.py")
+
+
+def function_lengths(code: str) -> list[tuple[str, int]]:
+    """The names of all functions, and the number of lines of their bodies without the docstring."""
+    lengths = []
+    for node in ast.walk(ast.parse(code)):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            body = node.body[1:] if ast.get_docstring(node) is not None else node.body
+            lengths.append((node.name, body[-1].end_lineno - body[0].lineno + 1 if body else 0))
+    return lengths
+
+
+def test_modules_are_short():
+    lengths = {path: len(path.read_text("utf-8").splitlines()) for path in modules()}
+    assert {path: length for path, length in lengths.items() if length > MAX_MODULE_LINES} == {}
+
+
+def test_function_lengths_exclude_docstrings_and_include_nested_functions():
+    code = 'def f():\n    """One."""\n\n    def g():\n        """Two.\n\n        Three.\n        """\n    return g\n'
+    assert function_lengths(code) == [("f", 6), ("g", 0)]
+
+
+def test_functions_are_short():
+    for path in modules():
+        lengths = function_lengths(path.read_text("utf-8"))
+        assert [(name, length) for name, length in lengths if length > MAX_FUNCTION_LINES] == [], path
+
+
+def test_every_package_says_what_it_does_and_what_it_imports():
+    for path in SOURCES.rglob("__init__.py"):
+        docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+        assert len(docstring.splitlines()) >= 3, path
+        assert "import" in docstring, path
+
+
+def imported_modules(code: str) -> set[str]:
+    """The names of all modules that the code imports."""
+    nodes = list(ast.walk(ast.parse(code)))
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    return names | {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+
+
+def test_no_test_module_imports_another():
+    paths = list((ROOT / "tests").rglob("*.py"))
+    tests = {path.stem for path in paths if path.stem.startswith("test_")}
+    assert "test_project" in tests
+    for path in paths:
+        imported = {name.rpartition(".")[2] for name in imported_modules(path.read_text("utf-8"))}
+        assert not imported & tests, path
 
 
 def test_only_the_command_line_prints():
@@ -31,14 +84,14 @@ def test_only_the_command_line_prints():
         assert not prints or path.parent.name == "cli"
 
 
-# What runs whatever its input says.
+# Modules, calls and options that execute their input as code.
 TRUSTING_MODULES = {"pickle", "_pickle", "cPickle", "cloudpickle", "dill", "joblib", "marshal", "shelve"}
 TRUSTING_CALLS = {"eval", "exec", "compile", "yaml.load", "os.system", "os.popen"}
 TRUSTING_OPTIONS = {"allow_pickle", "shell"}
 
 
 def trusting(code: str) -> list[str]:
-    """Imports and calls by which data or text would be run as code, anywhere in a module."""
+    """Return the imports and calls of a module that would execute data or text as code."""
     found = []
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Import):
@@ -48,7 +101,7 @@ def trusting(code: str) -> list[str]:
         elif isinstance(node, ast.Call):
             found += [ast.unparse(node.func)] * (ast.unparse(node.func) in TRUSTING_CALLS)
             options = [option for option in node.keywords if option.arg in TRUSTING_OPTIONS]
-            # Only a plain False is one for certain.
+            # Only the literal False is known to be safe.
             found += [ast.unparse(option) for option in options if ast.unparse(option.value) != "False"]
     return found
 
@@ -66,25 +119,25 @@ def trusting(code: str) -> list[str]:
         ("subprocess.run(command, shell=True)", ["shell=True"]),
     ],
 )
-def test_what_trusts_its_input_is_recognized(code, expected):
+def test_code_that_trusts_its_input_is_recognized(code, expected):
     assert trusting(code) == expected
 
 
-def test_nothing_runs_what_data_says():
+def test_no_module_executes_its_input_as_code():
     for path in SOURCES.rglob("*.py"):
         assert not trusting(path.read_text("utf-8")), path
 
 
 def test_dependencies_have_a_lower_bound_and_no_upper_one():
-    project = toml((ROOT / "pyproject.toml").read_text("utf-8"))
-    asked = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    project = parse_toml((ROOT / "pyproject.toml").read_text("utf-8"))
+    requirements = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
     for extra in project["project"]["optional-dependencies"].values():
-        asked += [name for name in extra if not name.startswith("efge[")]
-    bounds = {re.split(r"[\[<>=!~; ]", name)[0]: name.partition(";")[0] for name in asked}
+        requirements += [name for name in extra if not name.startswith("efge[")]
+    bounds = {re.split(r"[\[<>=!~; ]", name)[0]: name.partition(";")[0] for name in requirements}
     assert {"hatchling", "numpy", "igraph", "pytest"} <= set(bounds)
     assert [bound for bound in bounds.values() if not re.fullmatch(r"[\w-]+(\[\w+\])?>=[\d.]+", bound)] == []
-    # One bound for a package, wherever it is asked for: `make lowest` has but one version of each.
-    assert len(set(asked)) == len(bounds)
+    # A package has the same bound everywhere, because there can be only one lowest version of each.
+    assert len(set(requirements)) == len(bounds)
 
 
 def loaded_modules(code: str) -> set[str]:
@@ -104,6 +157,13 @@ HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars
 @pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])
 def test_start_loads_nothing_heavy(code):
     assert not loaded_modules(code) & HEAVY
+
+
+@pytest.mark.parametrize("model", ["HOPE", "NetMF"])
+def test_matrix_models_load_no_training(model):
+    loaded = loaded_modules(f"import efge; efge.{model}")
+    assert f"efge.models.{model.lower()}" in loaded
+    assert not [name for name in loaded if name.startswith(("efge.training", "efge.walks", "efge.kernels.sgd"))]
 
 
 def test_there_is_one_version():
@@ -137,7 +197,7 @@ def test_version_is_printed():
     assert run("--version").stdout == f"efge {efge.__version__}\n"
 
 
-def test_info_tells_what_a_graph_is(friends):
+def test_info_describes_a_graph(friends):
     done = run("info", friends)
     assert done.returncode == 0
     assert re.search(r"^nodes +4$", done.stdout, re.MULTILINE)
@@ -167,16 +227,16 @@ def test_walks_go_to_standard_output_and_to_devices(friends):
     ("arguments", "message"),
     [
         (["info", "nowhere.csv"], "efge: nowhere.csv: no such file"),
-        (["info", "."], "efge: .: a directory is not a file that can be read"),
+        (["info", "."], "efge: .: this is a directory, not a file"),
         (["info", "{friends}", "--format", "xml"], "efge: no format 'xml'; known: edgelist, csv"),
         (["walks", "{friends}", "-o", "w.txt", "--strategy", "fast"], "efge: no walk strategy 'fast'; known: uniform"),
-        (["walks", "{friends}", "-o", "w.txt", "--q", "2"], "efge: p and q are node2vec's"),
+        (["walks", "{friends}", "-o", "w.txt", "--q", "2"], "efge: --p and --q are options of the strategy node2vec"),
         (["walks", "{friends}", "-o", "no/such/folder/w.txt"], "efge: no/such/folder: no such folder"),
         (["walks", "{friends}", "-o", "."], "efge: .: this is a directory; give the name of a file in it"),
-        (["walks", "{friends}", "-o", "w.txt", "--walk-length", "0"], "efge: walk_length is a whole number from 1 on"),
+        (["walks", "{friends}", "-o", "w.txt", "--walk-length", "0"], "efge: walk_length must be a positive integer"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(friends, tmp_path, arguments, message):
+def test_invalid_input_is_a_one_line_error_with_exit_code_2(friends, tmp_path, arguments, message):
     done = run(*(argument.format(friends=friends) for argument in arguments), cwd=tmp_path)
     assert done.returncode == 2
     assert done.stdout == ""
@@ -190,13 +250,13 @@ def test_help_ends_with_an_example():
         assert f"Example: efge {command}" in run(command, "--help").stdout
 
 
-def test_without_a_place_for_compiled_code_it_is_compiled_again(tmp_path):
-    # Plain files where folders would be: not even root can write into them.
+def test_without_a_writable_cache_kernels_are_compiled_again(tmp_path):
+    # Files in place of the cache folders: not even root can write into them.
     shutil.copytree(SOURCES, tmp_path / "efge", ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "efge" / "kernels" / "__pycache__").write_text("")
     nowhere = str(tmp_path / "efge" / "__init__.py" / "cache")
-    places = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
-    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | places
+    changes = {"HOME": nowhere, "XDG_CACHE_HOME": nowhere, "PYTHONPATH": str(tmp_path), "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {name: value for name, value in os.environ.items() if name != "NUMBA_CACHE_DIR"} | changes
     code = "import efge; print(efge.__file__, efge.as_graph([('a', 'b')]).n_edges)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=False)
     assert done.stdout == f"{tmp_path / 'efge' / '__init__.py'} 1\n", done.stderr

@@ -1,13 +1,13 @@
-"""Build the wheel and the source archive, look at what is in them, and use both where there are no sources.
+"""Build the wheel and the source archive, check their contents, and use both in a fresh environment.
 
     python tools/dist_check.py
 
-Everything happens in a temporary folder, from a copy of the files that git knows. What must hold:
+Everything happens in a temporary folder, from a copy of the files that git tracks. The program checks that
 
-- a tree full of what lies about in working trees gives the same bytes as a clean one, to wheel and archive;
-- the archive has every file that git knows and its PKG-INFO; the wheel has the package and its metadata; no more;
-- a wheel built from the archive is the wheel, to the byte;
-- either, installed in an environment of its own, has every public name and every file, and embeds a graph.
+- a working tree with untracked files gives the same wheel and archive, byte for byte, as a clean one;
+- the archive has exactly the tracked files and PKG-INFO; the wheel has exactly the package and its metadata;
+- a wheel built from the archive equals the wheel, byte for byte;
+- both, installed in a new environment, have every public name and every file, and embed a graph.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
 
-# What working trees gather, some of it beside what is shipped.
+# Untracked files that working trees collect, some of them inside the package.
 JUNK = [
     ".venv/lib/site.py",
     ".venv-lowest/lib/site.py",
@@ -54,8 +54,8 @@ METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE
 
 
 def run(*command: str | Path, folder: Path) -> str:
-    """What a command prints; if it fails, this program ends with what it said."""
-    # Nobody's path of modules, and no folder of anybody's: what runs is what is installed.
+    """Run a command and return its output; if it fails, exit with its output."""
+    # Without PYTHONPATH and similar variables, only installed packages are imported.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -63,14 +63,14 @@ def run(*command: str | Path, folder: Path) -> str:
     return done.stdout
 
 
-def require(holds: bool, message: str) -> None:
-    """End the program with the message unless it holds."""
-    if not holds:
+def require(condition: bool, message: str) -> None:
+    """Exit with the message unless the condition holds."""
+    if not condition:
         sys.exit(f"dist_check: {message}")
 
 
 def copy_tree(names: set[str], target: Path) -> Path:
-    """The files of those names, in a folder that is new."""
+    """Copy files of the repository into a new folder."""
     for name in names:
         (target / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, target / name)
@@ -78,8 +78,8 @@ def copy_tree(names: set[str], target: Path) -> Path:
     return target
 
 
-def environment(folder: Path, *requirements: str | Path) -> Path:
-    """The interpreter of a new virtual environment that has what is required."""
+def make_environment(folder: Path, *requirements: str | Path) -> Path:
+    """Create a virtual environment with these packages and return its interpreter."""
     venv.create(folder, with_pip=True)
     python = folder / "bin" / "python"
     install(python, *requirements)
@@ -87,28 +87,28 @@ def environment(folder: Path, *requirements: str | Path) -> Path:
 
 
 def install(python: Path, *requirements: str | Path) -> None:
-    """Install into an environment; without compiling what will hardly be imported."""
+    """Install packages into an environment, without compiling them to bytecode."""
     quiet = ("--quiet", "--disable-pip-version-check", "--no-compile")
     run(python, "-m", "pip", "install", *quiet, *requirements, folder=python.parent)
 
 
 def build(python: Path, tree: Path, output: Path, *targets: str) -> list[Path]:
-    """Build a tree; the files made, in the order of the targets."""
+    """Build distributions of a tree and return their paths, in the order of the targets."""
     for target in targets:
         run(python, "-m", "hatchling", "build", "--target", target, "--directory", output, folder=tree)
     suffixes = {"sdist": "*.tar.gz", "wheel": "*.whl"}
     return [next(output.glob(suffixes[target])) for target in targets]
 
 
-def require_same(ours: set[str], expected: set[str], what: str) -> None:
-    """End the program unless two sets of file names are one."""
-    extra, missing = sorted(ours - expected), sorted(expected - ours)
-    require(not extra, f"{what} has files that it should not have: {', '.join(extra)}")
-    require(not missing, f"{what} lacks files; add their kind to pyproject.toml's include: {', '.join(missing)}")
+def require_same(actual: set[str], expected: set[str], archive: str) -> None:
+    """Exit unless an archive has exactly the expected files."""
+    extra, missing = sorted(actual - expected), sorted(expected - actual)
+    require(not extra, f"{archive} has files that it should not have: {', '.join(extra)}")
+    require(not missing, f"{archive} lacks files; add their suffix to include in pyproject.toml: {', '.join(missing)}")
 
 
 def check_contents(sdist: Path, wheel: Path, tracked: set[str]) -> None:
-    """The archive is what git knows; the wheel is the package."""
+    """Check that the archive has the tracked files, and the wheel the package."""
     with tarfile.open(sdist) as archive:
         shipped = {str(PurePosixPath(*PurePosixPath(name).parts[1:])) for name in archive.getnames()}
     require_same(shipped, tracked | {"PKG-INFO"}, "the sdist")
@@ -119,45 +119,47 @@ def check_contents(sdist: Path, wheel: Path, tracked: set[str]) -> None:
 
 
 def build_all(folder: Path, tracked: set[str]) -> tuple[Path, Path]:
-    """The archive and the wheel, built by the oldest builder allowed, from a clean tree and twice more otherwise."""
+    """Build archive and wheel with the oldest allowed builder: from a clean tree, a dirty one, and the archive."""
     lowest = re.search(r'requires = \["hatchling>=([\d.]+)"\]', (ROOT / "pyproject.toml").read_text("utf-8"))
-    assert lowest, "pyproject.toml says which hatchling builds us"
-    builder = environment(folder / "builder", f"hatchling=={lowest[1]}")
+    assert lowest, "pyproject.toml states the lowest version of hatchling"
+    builder = make_environment(folder / "builder", f"hatchling=={lowest[1]}")
     sdist, wheel = build(builder, copy_tree(tracked, folder / "clean"), folder / "dist", "sdist", "wheel")
 
     dirty = copy_tree(tracked, folder / "dirty")
     for name in JUNK:
         (dirty / name).parent.mkdir(parents=True, exist_ok=True)
         (dirty / name).write_text("junk\n")
-    for ours, again in zip((sdist, wheel), build(builder, dirty, folder / "dist-dirty", "sdist", "wheel"), strict=True):
-        require(ours.read_bytes() == again.read_bytes(), f"{ours.name} is another when built again in a dirty tree")
+    for first, again in zip(
+        (sdist, wheel), build(builder, dirty, folder / "dist-dirty", "sdist", "wheel"), strict=True
+    ):
+        require(first.read_bytes() == again.read_bytes(), f"{first.name} differs when built in a dirty tree")
 
     with tarfile.open(sdist) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
-    (unpacked,) = (folder / "unpacked").iterdir()
-    (again,) = build(builder, unpacked, folder / "dist-unpacked", "wheel")
-    require(wheel.read_bytes() == again.read_bytes(), "the wheel built from the sdist is another")
+        archive.extractall(folder / "extracted", filter="data")
+    (extracted,) = (folder / "extracted").iterdir()
+    (again,) = build(builder, extracted, folder / "dist-extracted", "wheel")
+    require(wheel.read_bytes() == again.read_bytes(), "the wheel built from the sdist differs")
     return sdist, wheel
 
 
 def main() -> None:
-    """Build, look, install, use."""
+    """Build both distributions, check their contents, install and use them."""
     tracked = set(run("git", "ls-files", "-z", folder=ROOT).split("\0")) - {""}
-    # The time of the last commit, for all files of all builds.
+    # All files get the time of the last commit, so that builds are reproducible.
     os.environ["SOURCE_DATE_EPOCH"] = run("git", "log", "-1", "--format=%ct", folder=ROOT).strip()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         sdist, wheel = build_all(folder, tracked)
         check_contents(sdist, wheel, tracked)
-        print(f"{sdist.name} and {wheel.name}: nothing missing, nothing else, the same bytes from any tree")
+        print(f"{sdist.name} and {wheel.name}: complete, nothing else, the same bytes from any tree")
 
-        job = shutil.copyfile(ROOT / "tools" / "installed.py", folder / "installed.py")
-        python = environment(folder / "installed", wheel)
-        run(python, "-I", job, "--embed", folder=folder)
+        script = shutil.copyfile(ROOT / "tools" / "installed.py", folder / "installed.py")
+        python = make_environment(folder / "installed", wheel)
+        run(python, "-I", script, "--embed", folder=folder)
         print(f"{wheel.name}: installed and used")
-        # The same bytes as from the wheel, so that what is compiled is not compiled again.
+        # The files are those of the wheel, so compiled kernels are reused.
         install(python, "--force-reinstall", "--no-deps", sdist)
-        run(python, "-I", job, folder=folder)
+        run(python, "-I", script, folder=folder)
         print(f"{sdist.name}: installed and used")
 
 

@@ -1,8 +1,8 @@
-"""What an installed efge must be able to do, far from its sources: run by the interpreter that has it, with -I.
+"""Check an installed efge, away from its sources; run it with the interpreter of that installation and -I.
 
     python -I tools/installed.py [--embed]
 
-With --embed it also trains vectors for a small graph by the command line. It ends with an error at the first failure.
+With --embed it also trains vectors of a small graph with the command line. It stops with an error at the first failure.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from pathlib import Path
 
 import efge
 
-# A file of each kind that code opens by name.
+# Files that the code opens by name.
 DATA = {
     "efge": ["py.typed"],
     "efge.experiments": ["experiments.toml", "links.csv", "networks.csv", "report_page.html"],
-    "efge.explore": ["page.html", "page.css", "page.js"],
+    "efge.explore": ["page.html", "page.css", "data.js", "map.js", "overlay.js", "panel.js", "page.js"],
 }
 
 
 def command(*arguments: str) -> str:
-    """What the installed command prints."""
-    place = Path(sys.executable).with_name("efge")
-    return subprocess.run([place, *arguments], check=True, capture_output=True, text=True).stdout
+    """Run the installed command and return what it prints."""
+    script = Path(sys.executable).with_name("efge")
+    return subprocess.run([script, *arguments], check=True, capture_output=True, text=True).stdout
 
 
 def check_installed() -> None:
-    """It is the installed package that runs, whole, and not a tree of sources."""
+    """Check that the installed package is imported, not a source tree, and that no file is missing."""
     assert Path(efge.__file__).is_relative_to(sys.prefix), efge.__file__
     assert version("efge") == efge.__version__
     assert command("--version") == f"efge {efge.__version__}\n"
@@ -40,20 +40,20 @@ def check_installed() -> None:
 
 
 def check_names_and_data() -> None:
-    """Every public name can be had, and every file that code opens by name."""
+    """Check that every public name can be imported, and that the data files exist."""
     for name in efge.__all__:
         getattr(efge, name)
     for package, names in DATA.items():
         for name in names:
             assert (resources(package) / name).is_file(), f"{package}: {name}"
-    from efge.experiments.plan import STUDIES, catalogue, published
+    from efge.experiments.plan import STUDIES, load_settings, published_table
 
-    assert set(catalogue()["studies"]) == set(STUDIES)
-    assert published("networks.csv")["cora", "edges"] == 5278
+    assert set(load_settings()["studies"]) == set(STUDIES)
+    assert published_table("networks.csv")["cora", "edges"] == 5278
 
 
 def check_embedding() -> None:
-    """A ring of ten nodes becomes vectors under their names."""
+    """Check that the command embeds a ring of ten nodes."""
     with tempfile.TemporaryDirectory() as folder:
         graph, vectors = Path(folder, "ring.txt"), Path(folder, "ring.csv")
         graph.write_text("".join(f"n{node} n{(node + 1) % 10}\n" for node in range(10)))

@@ -1,7 +1,7 @@
-"""Exponential family graph embeddings: any graph in, vectors for its nodes out, under their own names.
+"""Exponential family graph embeddings: learn a vector for each node of a graph, under the node's own name.
 
-The public names are listed once, in ``__init__.pyi``. Each is imported when it is first used, so that ``import efge``
-and ``efge --help`` answer at once.
+The public names are listed once, in ``__init__.pyi``. Each is imported when it is first used, which keeps
+``import efge`` and ``efge --help`` fast.
 
 Examples
 --------

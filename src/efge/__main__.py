@@ -1,4 +1,4 @@
-"""``python -m efge`` is the command line."""
+"""Run the command line by ``python -m efge``."""
 
 from efge.cli import main
 

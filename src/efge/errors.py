@@ -1,14 +1,14 @@
-"""What can go wrong with what a user gives us."""
+"""Exceptions, and checks that several packages share."""
 
 from numbers import Integral
 from typing import Any
 
-# Characters of a message at most: a name or a value in it may have no end.
-_LONGEST = 4000
+# Maximum number of characters in a message; a name or a value quoted in it may be very long.
+_MAX_LENGTH = 4000
 
 
 class InputError(ValueError):
-    """What a user gave us and we cannot take; a message is cut where it has no end.
+    """Base class of errors about user input; a very long message is shortened in the middle.
 
     Examples
     --------
@@ -17,12 +17,12 @@ class InputError(ValueError):
     """
 
     def __init__(self, message: str = "") -> None:
-        half = _LONGEST // 2
-        super().__init__(message if len(message) <= _LONGEST else f"{message[:half]} ... {message[-half:]}")
+        half = _MAX_LENGTH // 2
+        super().__init__(message if len(message) <= _MAX_LENGTH else f"{message[:half]} ... {message[-half:]}")
 
 
 class GraphError(InputError):
-    """Input that is not a graph, or not the graph it says it is; the message names the place and the rule.
+    """Input that is not a valid graph; the message states the place and the rule.
 
     Examples
     --------
@@ -36,12 +36,12 @@ class GraphError(InputError):
 
 
 class TrainingError(RuntimeError):
-    """Training that left the finite numbers; the message says what to lower, `trained` has what was learned before.
+    """Vectors that became NaN or infinite; the message says what to lower, `trained` holds what was learned before.
 
     Examples
     --------
-    >>> str(TrainingError("the vectors left the finite numbers"))
-    'the vectors left the finite numbers'
+    >>> str(TrainingError("the vectors became NaN or infinite"))
+    'the vectors became NaN or infinite'
     """
 
     def __init__(self, message: str, trained: Any = None) -> None:
@@ -50,7 +50,7 @@ class TrainingError(RuntimeError):
 
 
 class EmbeddingError(InputError):
-    """Vectors or names that are not an embedding, or a file that does not hold one; the message names place and rule.
+    """Vectors, names or a file that are not a valid embedding; the message states the place and the rule.
 
     Examples
     --------
@@ -59,22 +59,22 @@ class EmbeddingError(InputError):
     ...     efge.Embedding([[0.5, 1.0], [0.0, float("nan")]], ["ann", "bob"])
     ... except efge.EmbeddingError as error:
     ...     print(error)
-    row 1, 'bob': a vector is finite in 32 bits; got nan
+    row 1, 'bob': a vector must be finite in 32 bits; got nan
     """
 
 
 class CheckpointError(InputError):
-    """A saved state that is not of this run, or a folder that holds one already; the message says what differs.
+    """A checkpoint that belongs to another run, or a folder that is in use; the message says what differs.
 
     Examples
     --------
-    >>> str(CheckpointError("runs holds the state of an earlier run"))
-    'runs holds the state of an earlier run'
+    >>> str(CheckpointError("runs holds the checkpoints of an earlier run"))
+    'runs holds the checkpoints of an earlier run'
     """
 
 
 class ClusterError(RuntimeError):
-    """A cluster that is not there, cannot hold the work, or lost it; the message says what it takes.
+    """A cluster that cannot be reached, is too small, or failed; the message says what to do.
 
     Examples
     --------
@@ -84,7 +84,7 @@ class ClusterError(RuntimeError):
 
 
 class EvaluationError(InputError):
-    """Labels, vectors or settings that nothing can be evaluated with; the message states the rule.
+    """Labels, vectors or settings that cannot be evaluated; the message states the rule.
 
     Examples
     --------
@@ -97,29 +97,29 @@ class EvaluationError(InputError):
     """
 
 
-def reason_of(error: BaseException) -> str:
-    r"""What an error of another library says, in a line that is not too long.
+def describe_error(error: BaseException) -> str:
+    r"""Return the message of another library's error as one short line.
 
     Examples
     --------
-    >>> from efge.errors import reason_of
-    >>> reason_of(KeyError()), reason_of(ValueError("no\nsuch  thing"))
+    >>> from efge.errors import describe_error
+    >>> describe_error(KeyError()), describe_error(ValueError("no\nsuch  thing"))
     ('KeyError', 'no such thing')
     """
-    said = " ".join(str(error)[:10_000].split())
-    return (said[:300] + "..." if len(said) > 300 else said) or type(error).__name__
+    message = " ".join(str(error)[:10_000].split())
+    return (message[:300] + "..." if len(message) > 300 else message) or type(error).__name__
 
 
-def check_counts(**counts: Any) -> None:
-    """Refuse what cannot be a number of something.
+def check_positive_integers(**values: Any) -> None:
+    """Raise a ValueError unless every value is a positive integer or None.
 
     Examples
     --------
-    >>> from efge.errors import check_counts
-    >>> check_counts(walks=0)
+    >>> from efge.errors import check_positive_integers
+    >>> check_positive_integers(walks=0)
     Traceback (most recent call last):
-    ValueError: walks is a whole number from 1 on; got 0
+    ValueError: walks must be a positive integer; got 0
     """
-    for name, value in counts.items():
+    for name, value in values.items():
         if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
-            raise ValueError(f"{name} is a whole number from 1 on; got {value!r}")
+            raise ValueError(f"{name} must be a positive integer; got {value!r}")

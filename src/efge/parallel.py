@@ -1,4 +1,4 @@
-"""How many threads and how much memory there are to use; mapping in order with threads."""
+"""Available threads and memory; ordered maps over worker threads."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ S = TypeVar("S")
 
 
 def available_threads() -> int:
-    """The number of cores that this process may use."""
+    """Return the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def available_memory() -> int | None:
-    """Bytes that can be allocated without swapping; None where the system does not tell."""
-    # Only Linux has the first, and not every system the second.
+    """Return the bytes that can be allocated without swapping, or None if the system does not report them."""
+    # Only Linux has /proc/meminfo, and not every system knows these sysconf names.
     with suppress(OSError, StopIteration, ValueError):
         lines = Path("/proc/meminfo").read_text().splitlines()
         return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
@@ -31,26 +31,26 @@ def available_memory() -> int | None:
     return None
 
 
-def map_together(function: Callable[[T], S], items: Iterable[T], threads: int) -> Iterator[S]:
-    """Map in threads, as many items at a time; none of them works while the consumer does, who may need all cores."""
-    rest = iter(items)
+def map_in_groups(function: Callable[[T], S], items: Iterable[T], threads: int) -> Iterator[S]:
+    """Map groups of `threads` items in parallel; no thread works while the consumer does, which may need all cores."""
+    remaining = iter(items)
     with ThreadPoolExecutor(threads) as pool:
-        while some := list(islice(rest, threads)):
-            yield from list(pool.map(function, some))
+        while group := list(islice(remaining, threads)):
+            yield from list(pool.map(function, group))
 
 
 def map_ahead(function: Callable[[T], S], items: Iterable[T], threads: int | None = None) -> Iterator[S]:
-    """Map in threads, a few items ahead of the consumer; results come in the order of the items."""
+    """Map in threads, a few items ahead of the consumer; results keep the order of the items."""
     threads = threads or available_threads()
     with ThreadPoolExecutor(threads) as pool:
-        ahead: deque[Future[S]] = deque()
+        pending: deque[Future[S]] = deque()
         try:
             for item in items:
-                ahead.append(pool.submit(function, item))
-                if len(ahead) > threads:
-                    yield ahead.popleft().result()
-            while ahead:
-                yield ahead.popleft().result()
+                pending.append(pool.submit(function, item))
+                if len(pending) > threads:
+                    yield pending.popleft().result()
+            while pending:
+                yield pending.popleft().result()
         finally:
-            for future in ahead:
+            for future in pending:
                 future.cancel()

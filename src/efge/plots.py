@@ -1,4 +1,4 @@
-"""Figures of scores and of embeddings, drawn by matplotlib on axes of the caller's or on new ones."""
+"""Figures of scores and embeddings with matplotlib, on the caller's axes or on new ones."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.io.atomic import written_whole
+from efge.io.atomic import atomic_write
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Told apart by people who see colors differently, and in print.
+# Distinguishable for color-blind readers and in print.
 COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f")
 
 
 class Curve(NamedTuple):
-    """Means along an axis, with the band between two others around them, or none."""
+    """A curve of means, optionally with a band between lower and upper values."""
 
     xs: Sequence[float]
     means: Sequence[float]
@@ -31,7 +31,7 @@ class Curve(NamedTuple):
 
 
 def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
-    """Axes of a new figure that no window manager knows of: ``axes.figure.savefig(path)`` writes it.
+    """Return the axes of a new figure without a window; ``axes.figure.savefig(path)`` writes it.
 
     Examples
     --------
@@ -41,24 +41,24 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise ImportError("figures are drawn by matplotlib; install efge[plot]") from None
+        raise ImportError("plotting needs matplotlib; install efge[plot]") from None
     axes: Axes = Figure(figsize=(width, height), layout="constrained").add_subplot()
     return axes
 
 
 def check_figure(path: str | os.PathLike[str] | None) -> None:
-    """Refuse a file that no figure can be written to, before anything is measured for it; None is no figure.
+    """Raise ``ValueError`` unless a figure can be written to this path; None means no figure.
 
     Examples
     --------
     >>> check_figure("scores.png")
     """
     if path is not None and Path(path).suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"{path}: a figure is a .png, .svg or .pdf file")
+        raise ValueError(f"{path}: a figure must be a .png, .svg or .pdf file")
 
 
 def save_figure(axes: Axes, path: str | os.PathLike[str]) -> None:
-    """Write the figure of some axes to a .png, .svg or .pdf file, which appears when it is whole.
+    """Write the figure of the axes to a .png, .svg or .pdf file, atomically.
 
     Examples
     --------
@@ -72,12 +72,12 @@ def save_figure(axes: Axes, path: str | os.PathLike[str]) -> None:
     data = io.BytesIO()
     figure: Any = axes.figure
     figure.savefig(data, format=Path(path).suffix[1:].lower(), dpi=150)
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(data.getvalue())
 
 
 def plot_curves(curves: Mapping[str, Curve], x_label: str, y_label: str, axes: Axes | None = None) -> Axes:
-    """Draw a line for each name, with its band.
+    """Draw a line for each name, with its band if it has one.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def plot_curves(curves: Mapping[str, Curve], x_label: str, y_label: str, axes: A
 def plot_bars(
     means: Mapping[str, float], deviations: Mapping[str, float], label: str, axes: Axes | None = None
 ) -> Axes:
-    """Draw a bar for each name, best on top, with its deviation.
+    """Draw a bar for each name with its standard deviation, the largest on top.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def plot_bars(
 def plot_map(
     points: npt.NDArray[Any], groups: Sequence[Hashable] | None = None, title: str = "", axes: Axes | None = None
 ) -> Axes:
-    """Draw points in the plane, a color for each group; of more than eight groups, the smallest are one.
+    """Draw points in the plane, colored by group; if there are more than eight groups, the smallest share a color.
 
     Examples
     --------
@@ -134,15 +134,15 @@ def plot_map(
     axes = new_axes(5, 5) if axes is None else axes
     size = float(np.clip(4000 / max(len(points), 1), 1, 40))
     groups = [""] * len(points) if groups is None else list(groups)
-    kinds = [name for name, _ in Counter(groups).most_common()]
-    if len(kinds) > len(COLORS):
-        kinds = kinds[: len(COLORS) - 1]
-        groups = [group if group in kinds else "other" for group in groups]
-        kinds.append("other")
-    for name, color in zip(kinds, COLORS, strict=False):
-        chosen = np.array([group == name for group in groups], bool)
-        axes.scatter(points[chosen, 0], points[chosen, 1], s=size, color=color, label=str(name), linewidths=0)
+    names = [name for name, _ in Counter(groups).most_common()]
+    if len(names) > len(COLORS):
+        names = names[: len(COLORS) - 1]
+        groups = [group if group in names else "other" for group in groups]
+        names.append("other")
+    for name, color in zip(names, COLORS, strict=False):
+        members = np.array([group == name for group in groups], bool)
+        axes.scatter(points[members, 0], points[members, 1], s=size, color=color, label=str(name), linewidths=0)
     axes.set(xticks=[], yticks=[], title=title)
-    if len(kinds) > 1:
+    if len(names) > 1:
         axes.legend(frameon=False, fontsize="small")
     return axes

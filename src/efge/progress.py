@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Progress:
-    """How far training is: pairs trained, pairs in all, and the last mean log-likelihood of the pairs held apart.
+    """Progress of training: pairs trained, total pairs, and the latest mean log-likelihood of the held-out pairs.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Seeds, and the keys of random streams that follow from them."""
+"""Seeds, and the keys of random streams derived from them."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ import secrets
 import numpy as np
 
 
-def chosen_seed(seed: int | None) -> int:
-    """The seed, or a random one where there is none.
+def resolve_seed(seed: int | None) -> int:
+    """Return the seed, or a random one if it is None.
 
     Examples
     --------
-    >>> chosen_seed(7)
+    >>> resolve_seed(7)
     7
     """
     return secrets.randbits(63) if seed is None else int(seed)
 
 
 def stream_key(seed: int, epoch: int, purpose: str) -> np.uint64:
-    """A key of 64 bits for random streams that serve a purpose.
+    """Return a 64-bit key for the random streams of one epoch and one purpose.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Heuristics of link prediction: beside NetworkX, and beside sets and dense matrices on random graphs."""
+"""Heuristics of link prediction, compared with NetworkX, and with sets and dense matrices on random graphs."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def test_scores_are_those_of_plain_sets(name, directed):
     assert link_scores(graph, pairs, name) == pytest.approx([by_sets(graph, name, u, v) for u, v in pairs])
 
 
-def shared_neighbors(graph, pairs):
+def count_common_neighbors(graph, pairs):
     return [(u, v, len(list(nx.common_neighbors(graph, u, v)))) for u, v in pairs]
 
 
 @pytest.mark.parametrize(
     ("name", "peer"),
     [
-        ("common-neighbors", shared_neighbors),
+        ("common-neighbors", count_common_neighbors),
         ("jaccard", nx.jaccard_coefficient),
         ("adamic-adar", nx.adamic_adar_index),
         ("resource-allocation", nx.resource_allocation_index),
@@ -107,22 +107,22 @@ def test_the_limit_of_beta_is_one_over_the_spectral_radius(size, directed):
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
-def test_small_blocks_change_nothing(monkeypatch, name):
+def test_small_chunks_change_nothing(monkeypatch, name):
     graph = random_graph(5, directed=True, weighted=True)
     pairs = all_pairs(graph)
-    whole = link_scores(graph, pairs, name)
-    monkeypatch.setattr(heuristics, "_BLOCK", 50)
+    expected = link_scores(graph, pairs, name)
+    monkeypatch.setattr(heuristics, "_CHUNK", 50)
     monkeypatch.setattr(heuristics, "_DENSE_BLOCK", 50)
-    np.testing.assert_allclose(link_scores(graph, pairs, name), whole, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(link_scores(graph, pairs, name), expected, rtol=1e-9, atol=1e-12)
 
 
-def test_blocks_hold_all_pairs_once_and_are_small(monkeypatch):
-    monkeypatch.setattr(heuristics, "_BLOCK", 10)
+def test_chunks_hold_all_pairs_once_and_are_small(monkeypatch):
+    monkeypatch.setattr(heuristics, "_CHUNK", 10)
     sizes = np.array([0, 3, 30, 0, 0, 9, 2, 2, 2, 2])
-    blocks = list(heuristics._blocks(sizes))
-    assert [i for some in blocks for i in range(len(sizes))[some]] == list(range(len(sizes)))
-    for some in blocks:
-        assert (sizes[some] + 1).sum() <= 10 or some.stop - some.start == 1
+    chunks = list(heuristics._chunks(sizes))
+    assert [i for chunk in chunks for i in range(len(sizes))[chunk]] == list(range(len(sizes)))
+    for chunk in chunks:
+        assert (sizes[chunk] + 1).sum() <= 10 or chunk.stop - chunk.start == 1
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
@@ -135,7 +135,7 @@ def test_self_loops_make_no_neighbors(name):
 
 
 @pytest.mark.parametrize("name", HEURISTICS)
-def test_graphs_without_edges_or_nodes_have_scores_of_zero(name):
+def test_graphs_without_edges_or_nodes_score_zero(name):
     alone = efge.as_graph([], nodes=["a", "b"])
     assert link_scores(alone, [("a", "b"), ("a", "a")], name).tolist() == [0, 0]
     assert link_scores(efge.as_graph([]), [], name).tolist() == []
@@ -150,7 +150,7 @@ def test_pairs_are_arrays_or_any_iterable_of_names():
     assert link_scores(tuples, [((0, 0), (1, 1))], "jaccard").tolist() == [1]
 
 
-def test_what_cannot_be_scored_is_refused():
+def test_invalid_pairs_and_heuristics_are_refused():
     graph = [("a", "b")]
     with pytest.raises(ValueError, match="no heuristic 'salton'; known: common-neighbors, jaccard, adamic-adar, res"):
         link_scores(graph, [("a", "b")], "salton")
@@ -162,7 +162,7 @@ def test_what_cannot_be_scored_is_refused():
         link_scores(graph, np.array([["a", "b", "c"]]), "jaccard")
 
 
-def test_heuristics_know_the_edges_of_a_collaboration_network(networks):
+def test_heuristics_predict_edges_of_a_collaboration_network(networks):
     folder = networks / "grqc"
     if not folder.is_dir():
         pytest.skip(f"there is no {folder}")
@@ -170,12 +170,12 @@ def test_heuristics_know_the_edges_of_a_collaboration_network(networks):
     random = np.random.default_rng(0)
     rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
     edges = np.column_stack([graph.names[rows], graph.names[graph.indices]])[rows < graph.indices]
-    held, kept = np.split(random.permutation(edges), [1000])
+    test, train = np.split(random.permutation(edges), [1000])
     others = graph.names[random.integers(graph.n_nodes, size=(1000, 2))]
-    rest = efge.as_graph(kept, nodes=graph.names.tolist())
+    rest = efge.as_graph(train, nodes=graph.names.tolist())
     for name in HEURISTICS:
-        scores = link_scores(rest, np.vstack([held, others]), name)
-        above = (scores[:1000, None] > scores[None, 1000:]).mean() + (
+        scores = link_scores(rest, np.vstack([test, others]), name)
+        auc = (scores[:1000, None] > scores[None, 1000:]).mean() + (
             scores[:1000, None] == scores[None, 1000:]
         ).mean() / 2
-        assert above > (0.7 if name == "preferential-attachment" else 0.88), name
+        assert auc > (0.7 if name == "preferential-attachment" else 0.88), name

@@ -1,4 +1,4 @@
-"""Families: slopes are derivatives, the paper's gradients and lemmas hold, and what cannot be trusted is refused."""
+"""Families: gradients are derivatives, the paper's formulas hold, and families with errors are refused."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from scipy import stats
 from scipy.special import expit
 
 import efge
-from efge.families.base import check
+from efge.families.base import check_family
 from efge.families.builtin import FAMILIES, as_family
-from efge.families.tables import cubics
+from efge.families.tables import spline_table
 
 ALL = [efge.Bernoulli(), efge.Poisson(), efge.Normal(), efge.Normal(0.3), efge.NegativeBinomial(), efge.Geometric()]
 ALL += [efge.NegativeBinomial(2.5), efge.BernoulliPoisson()]
@@ -31,21 +31,21 @@ def scores(family, count=101):
     return np.linspace(low, high, count)[1:-1]
 
 
-def test_slope_is_the_derivative_of_log_prob(family):
+def test_gradient_is_the_derivative_of_log_prob(family):
     s, h = scores(family), 1e-5
     for x in OBSERVATIONS[family.domain]:
-        rise = family.log_prob(x, s + h) - family.log_prob(x, s - h)
-        np.testing.assert_allclose(family.slope(x, s), rise / (2 * h), rtol=2e-5, atol=2e-5)
+        difference = family.log_prob(x, s + h) - family.log_prob(x, s - h)
+        np.testing.assert_allclose(family.gradient(x, s), difference / (2 * h), rtol=2e-5, atol=2e-5)
 
 
 def test_mean_is_the_derivative_of_the_log_partition(family):
     eta, h = family.link(scores(family)), 1e-6
     eta = eta[eta < -1e-3] if isinstance(family, efge.NegativeBinomial) else eta
-    rise = family.log_partition(eta + h) - family.log_partition(eta - h)
-    np.testing.assert_allclose(family.mean(eta), rise / (2 * h), rtol=1e-4, atol=1e-4)
+    difference = family.log_partition(eta + h) - family.log_partition(eta - h)
+    np.testing.assert_allclose(family.mean(eta), difference / (2 * h), rtol=1e-4, atol=1e-4)
 
 
-def test_probabilities_add_up_to_one(family):
+def test_probabilities_sum_to_one(family):
     for s in np.linspace(max(family.bounds[0], -2.0), min(family.bounds[1], 1.0), 5):
         if family.domain == "reals":
             x = np.linspace(-20, 20, 40_001)
@@ -55,7 +55,7 @@ def test_probabilities_add_up_to_one(family):
             assert np.exp(family.log_prob(x, s)).sum() == pytest.approx(1, abs=1e-6)
 
 
-def test_densities_are_those_of_scipy():
+def test_densities_equal_those_of_scipy():
     s, x = 0.4, np.arange(6)
     np.testing.assert_allclose(efge.Bernoulli().log_prob(x[:2], s), stats.bernoulli.logpmf(x[:2], expit(s)))
     np.testing.assert_allclose(efge.Poisson().log_prob(x, s), stats.poisson.logpmf(x, np.exp(s)))
@@ -67,16 +67,16 @@ def test_densities_are_those_of_scipy():
 
 
 @pytest.mark.parametrize("x", [0.0, 1.0])
-def test_gradients_are_the_papers(x):
+def test_gradients_equal_the_formulas_of_the_paper(x):
     s, sigma = np.linspace(-1, 1, 21), 0.8
-    np.testing.assert_allclose(efge.Bernoulli().slope(x, s), x - expit(s), atol=1e-12)
-    np.testing.assert_allclose(efge.Poisson().slope(x, s), x - np.exp(s), atol=1e-12)
+    np.testing.assert_allclose(efge.Bernoulli().gradient(x, s), x - expit(s), atol=1e-12)
+    np.testing.assert_allclose(efge.Poisson().gradient(x, s), x - np.exp(s), atol=1e-12)
     expected = -(x / sigma) * np.exp(-s) + np.exp(-2 * s)
-    np.testing.assert_allclose(efge.Normal(sigma).slope(x, s), expected, atol=1e-12)
+    np.testing.assert_allclose(efge.Normal(sigma).gradient(x, s), expected, atol=1e-12)
 
 
-def test_negative_sampling_tends_to_the_full_likelihood():
-    """Lemma 1: a context, and k negatives drawn from all other nodes, against the likelihood of all nodes."""
+def test_negative_sampling_converges_to_the_full_likelihood():
+    """Lemma 1: a context and k negatives drawn from all other nodes approximate the likelihood of all nodes."""
     random = np.random.default_rng(0)
     nodes, context, family = 200, 17, efge.Bernoulli()
     score = random.normal(size=nodes)
@@ -91,7 +91,7 @@ def test_negative_sampling_tends_to_the_full_likelihood():
 
 
 def test_bernoulli_poisson_is_the_objective_of_bigclam():
-    """Lemma 2: with memberships for vectors, edges and their absence have BigClam's log-likelihood."""
+    """Lemma 2: with community memberships as vectors, the log-likelihood of edges and non-edges is BigClam's."""
     graph = nx.karate_club_graph()
     f = np.random.default_rng(0).uniform(0.1, 1.0, size=(34, 3))
     edges = nx.to_numpy_array(graph, weight=None) > 0
@@ -107,25 +107,25 @@ def test_probability_of_a_positive_poisson_count_is_the_bernoulli_poisson_link()
     np.testing.assert_allclose(np.exp(efge.BernoulliPoisson().log_prob(1, s)), 1 - stats.poisson.pmf(0, s))
 
 
-@pytest.mark.parametrize("method", ["slope", "log_prob"])
-def test_tabulated_values_are_right_to_float32(family, method):
-    table = cubics(family, method).astype(float)
+@pytest.mark.parametrize("method", ["gradient", "log_prob"])
+def test_tabulated_values_are_accurate_to_float32(family, method):
+    table = spline_table(family, method).astype(float)
     low, high = family.bounds
-    place = np.random.default_rng(0).uniform(0, table.shape[1] - 1, 5000)
-    cell, u = place.astype(int), place % 1
-    s = low + place / (table.shape[1] - 1) * (high - low)
+    position = np.random.default_rng(0).uniform(0, table.shape[1] - 1, 5000)
+    interval, u = position.astype(int), position % 1
+    s = low + position / (table.shape[1] - 1) * (high - low)
     for x in (0, 1):
         exact = getattr(family, method)(float(x), s)
-        got = sum(table[x, cell, power] * u**power for power in range(4))
-        np.testing.assert_allclose(got, exact, atol=2e-6 * max(1.0, np.abs(exact).max()))
+        tabulated = sum(table[x, interval, power] * u**power for power in range(4))
+        np.testing.assert_allclose(tabulated, exact, atol=2e-6 * max(1.0, np.abs(exact).max()))
         assert table[x, -1, 0] == pytest.approx(float(getattr(family, method)(float(x), high)), rel=1e-5)
 
 
-def test_all_families_are_accepted(family):
-    check(family)
+def test_all_builtin_families_pass_the_check(family):
+    assert check_family(family) is None
 
 
-def test_a_family_by_name_and_as_it_is():
+def test_as_family_takes_a_name_or_a_family():
     assert [type(as_family(name)).__name__ for name in FAMILIES] == [
         "Bernoulli", "Poisson", "Normal", "NegativeBinomial", "Geometric", "BernoulliPoisson",
     ]  # fmt: skip
@@ -135,7 +135,7 @@ def test_a_family_by_name_and_as_it_is():
         as_family("gauss")
 
 
-def test_families_copy_pickle_compare_and_print(family):
+def test_families_can_be_copied_pickled_compared_and_printed(family):
     for twin in (copy.deepcopy(family), pickle.loads(pickle.dumps(family))):
         assert twin == family
         assert hash(twin) == hash(family)
@@ -144,50 +144,53 @@ def test_families_copy_pickle_compare_and_print(family):
     assert repr(efge.Normal(0.5)) == "Normal(sigma=0.5)"
 
 
-class Wrong(efge.Bernoulli):
+class WrongMean(efge.Bernoulli):
     def mean(self, eta):
         return 0.9 * super().mean(eta)
 
 
-class Holed(efge.Bernoulli):
+class UndefinedInterval(efge.Bernoulli):
     def log_partition(self, eta):
         return np.where((eta > 2) & (eta < 3), np.nan, super().log_partition(eta))
 
 
-class Backwards(efge.Bernoulli):
+class ReversedBounds(efge.Bernoulli):
     bounds = (2.0, -2.0)
 
 
-class Elsewhere(efge.Bernoulli):
+class UnknownDomain(efge.Bernoulli):
     domain = "complex"
 
 
-class Unfinished(efge.Family):
+class Incomplete(efge.Family):
     pass
 
 
 @pytest.mark.parametrize(
     ("family", "message"),
     [
-        (Wrong(), r"Wrong\(\): at x = 0, s = -?[\d.]+ log_prob rises by .*, but the slope is .*; see that mean"),
-        (Holed(), r"Holed\(\): at x = 0, s = 2\.\d+ log_prob is nan"),
+        (
+            WrongMean(),
+            r"WrongMean\(\): at x = 0, s = -?[\d.]+ the derivative of log_prob is .*, but gradient returns",
+        ),
+        (UndefinedInterval(), r"UndefinedInterval\(\): at x = 0, s = 2\.\d+ log_prob is nan"),
         (efge.Normal(sigma=0), r"Normal\(sigma=0\): at x = 0, s = .* log_prob is nan"),
-        (Backwards(), r"bounds are two finite numbers, the lower one first; got \(2.0, -2.0\)"),
-        (Elsewhere(), r"no domain 'complex'; known: binary, counts, reals, non-negative"),
+        (ReversedBounds(), r"bounds are two finite numbers, the lower one first; got \(2.0, -2.0\)"),
+        (UnknownDomain(), r"no domain 'complex'; known: binary, counts, reals, non-negative"),
     ],
 )
-def test_what_cannot_be_trusted_is_refused_when_fitting(family, message):
+def test_a_family_with_errors_is_refused_by_fit(family, message):
     with pytest.raises(ValueError, match=message):
         efge.EFGE(family, dim=4, seed=0).fit([(0, 1)])
 
 
-def test_a_family_without_its_formulas_says_which_is_missing():
-    with pytest.raises(NotImplementedError, match=r"Unfinished has no log_partition\(eta\)"):
-        efge.EFGE(Unfinished(), dim=4, seed=0).fit([(0, 1)])
+def test_a_missing_method_is_named_in_the_error():
+    with pytest.raises(NotImplementedError, match=r"Incomplete has no log_partition\(eta\)"):
+        efge.EFGE(Incomplete(), dim=4, seed=0).fit([(0, 1)])
 
 
 class OwnPoisson(efge.Family):
-    """A user's own, for single numbers only: it branches."""
+    """A user-defined family that works on single numbers only, because it branches."""
 
     domain = "counts"
     bounds = (-16.0, 1.0)
@@ -204,20 +207,20 @@ class OwnPoisson(efge.Family):
         return self.log_partition(eta)
 
 
-def test_a_users_own_family_trains_as_the_built_in_one():
+def test_a_user_defined_family_trains_like_the_builtin_one():
     graph = nx.karate_club_graph()
     own = efge.EFGE(OwnPoisson(), dim=8, seed=3).fit(graph)
     built_in = efge.EFGE("poisson", dim=8, seed=3).fit(graph)
     np.testing.assert_array_equal(own.embedding_.vectors, built_in.embedding_.vectors)
 
 
-def test_an_edited_family_is_never_served_stale():
+def test_a_redefined_family_is_not_taken_from_a_cache():
     def fitted(factor):
         class Mine(efge.Bernoulli):
             def link(self, s):
                 return factor * s
 
-            def link_slope(self, s):
+            def link_derivative(self, s):
                 return factor + 0 * s
 
         return efge.EFGE(Mine(), dim=8, seed=3).fit(nx.karate_club_graph()).embedding_.vectors

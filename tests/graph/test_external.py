@@ -1,4 +1,4 @@
-"""Graphs on disk: the same to the bit as from the text, in bounded memory, whole or not there, and hard to break."""
+"""A converted graph equals the one read from text, bit for bit; memory is bounded; damage is detected."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from hypothesis import strategies as st
 import efge
 import reference
 from efge import Graph, GraphError
-from efge.graph.mapped import Heading
+from efge.graph.mapped import Header
 from efge.kernels import csr
 from efge.kernels import external as kernel
-from helpers import fails, run
+from helpers import assert_fails, run
 
-# So little that what is sorted at once has some hundred entries.
+# So little that chunks of a few hundred entries are sorted.
 TINY = 10_000
 
 
@@ -51,15 +51,15 @@ def assert_same(graph, other):
     assert (repr(graph), graph.directed) == (repr(other), other.directed)
 
 
-def converted(path, memory=TINY, **reading):
-    """The graph on disk, and how many parts it was sorted in."""
-    parts = []
+def convert(path, memory=TINY, **options):
+    """Convert a graph; return it, and the number of chunks that were sorted."""
+    is_sorting = []
     new = path.with_suffix(".efge")
     efge.convert_graph(
-        path, new, memory=memory, progress=lambda stage, done, total: parts.append(stage == "sorting"), **reading
+        path, new, memory=memory, progress=lambda stage, done, total: is_sorting.append(stage == "sorting"), **options
     )
     assert sorted(entry.name for entry in path.parent.glob(".*")) == []
-    return Graph.open(new), sum(parts)
+    return Graph.open(new), sum(is_sorting)
 
 
 NAMES = {
@@ -74,7 +74,7 @@ NAMES = {
 
 
 def random_text(seed, kind, weighted, n=200, m=2500):
-    """Edges with duplicates in both directions, loops, comments and blank lines."""
+    """Edges with duplicates in both directions, self-loops, comments and blank lines."""
     rng = np.random.default_rng(seed)
     names = NAMES[kind](rng, n)
     ends = np.minimum(rng.integers(0, n, (m, 2)), rng.integers(0, n, (m, 2)))
@@ -91,12 +91,12 @@ def random_text(seed, kind, weighted, n=200, m=2500):
 @pytest.mark.parametrize("kind", NAMES)
 @pytest.mark.parametrize("weighted", [False, True], ids=["unweighted", "weighted"])
 @pytest.mark.parametrize("directed", [False, True], ids=["undirected", "directed"])
-def test_a_graph_on_disk_is_the_one_in_memory(write, kind, weighted, directed):
+def test_a_converted_graph_equals_the_one_read_into_memory(write, kind, weighted, directed):
     path = write("edges.txt", random_text(1, kind, weighted))
     for drop in (False, True):
         graph = efge.read_graph(path, directed=directed, drop_self_loops=drop)
-        other, parts = converted(path, directed=directed, drop_self_loops=drop)
-        assert parts > 8
+        other, chunks = convert(path, directed=directed, drop_self_loops=drop)
+        assert chunks > 8
         assert_same(graph, other)
 
 
@@ -108,17 +108,17 @@ def test_a_graph_on_disk_is_the_one_in_memory(write, kind, weighted, directed):
     st.booleans(),
     st.booleans(),
 )
-def test_any_edges_are_the_same_graph(tmp_path_factory, edges, directed, weighted):
+def test_any_edges_convert_to_the_graph_that_is_read(tmp_path_factory, edges, directed, weighted):
     path = tmp_path_factory.mktemp("any") / "edges.txt"
     path.write_text("".join(f"{u} {v}{f' {weight!r}' if weighted else ''}\n" for u, v, weight in edges), "utf-8")
-    assert_same(efge.read_graph(path, directed=directed), converted(path, 1, directed=directed)[0])
+    assert_same(efge.read_graph(path, directed=directed), convert(path, 1, directed=directed)[0])
 
 
-def test_the_memory_allowed_changes_nothing(write):
+def test_the_memory_limit_does_not_change_the_file(write):
     path = write("edges.txt", random_text(2, "words", True))
     contents = set()
     for memory in (TINY, 10 * TINY, "1M", "0.5 GiB", None):
-        converted(path, memory)
+        convert(path, memory)
         contents.add(path.with_suffix(".efge").read_bytes())
     assert len(contents) == 1
 
@@ -127,7 +127,7 @@ CSV = "who;whom;often;note\nann;bob;2;x\nbob;cid;0.5;y\nann;bob;1;z\ndan;dan;3;\
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "reading"),
+    ("name", "content", "options"),
     [
         ("e.csv", CSV, {"source": "who", "target": "whom", "weight": "often"}),
         ("e.csv", CSV, {"source": 1, "target": 0, "header": True, "delimiter": ";", "directed": True}),
@@ -150,10 +150,10 @@ CSV = "who;whom;often;note\nann;bob;2;x\nbob;cid;0.5;y\nann;bob;1;z\ndan;dan;3;\
         ("e.txt.zst", pa.compress(b"a b\nb c\n", "zstd", asbytes=True), {}),
     ],
 )
-def test_text_is_read_in_every_way_that_it_is_read_in_memory(write, name, content, reading):
+def test_conversion_accepts_all_text_options_of_read_graph(write, name, content, options):
     path = write(name, content)
-    graph = efge.read_graph(path, **reading)
-    assert_same(graph, converted(path, "4M", **reading)[0])
+    graph = efge.read_graph(path, **options)
+    assert_same(graph, convert(path, "4M", **options)[0])
 
 
 def test_a_file_of_nodes_and_standard_input_are_read(write, tmp_path, monkeypatch):
@@ -164,49 +164,49 @@ def test_a_file_of_nodes_and_standard_input_are_read(write, tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("name", ["edges.txt", "edges.txt.gz"])
-def test_progress_goes_through_all_stages_to_their_ends(write, tmp_path, name):
+def test_progress_reports_every_stage_from_start_to_end(write, tmp_path, name):
     text = random_text(4, "words", False).encode()
-    told = []
+    reports = []
     path = write(name, gzip.compress(text) if name.endswith("gz") else text)
-    efge.convert_graph(path, tmp_path / "new.efge", memory=TINY, progress=lambda *at: told.append(at))
-    assert list(dict.fromkeys(stage for stage, _, _ in told)) == ["reading", "spreading", "sorting"]
-    for stage in ("reading", "spreading", "sorting"):
-        done, totals = zip(*[at[1:] for at in told if at[0] == stage], strict=True)
+    efge.convert_graph(path, tmp_path / "new.efge", memory=TINY, progress=lambda *report: reports.append(report))
+    assert list(dict.fromkeys(stage for stage, _, _ in reports)) == ["reading", "distributing", "sorting"]
+    for stage in ("reading", "distributing", "sorting"):
+        done, totals = zip(*[report[1:] for report in reports if report[0] == stage], strict=True)
         assert list(done) == sorted(done)
         assert set(totals) == {done[-1]}
         assert len(done) > 2 or name.endswith("gz")
 
 
-# What is on disk is a graph like any other
+# A converted graph works like any other
 
 
 @pytest.fixture
 def pair(write):
-    """A graph with weights in memory and on disk."""
+    """A weighted graph in memory, the converted one, and the path of the text."""
     path = write("edges.txt", random_text(3, "words", True))
-    return efge.read_graph(path), converted(path)[0], path
+    return efge.read_graph(path), convert(path)[0], path
 
 
-def test_walks_are_the_same_and_leave_nothing_behind(pair, tmp_path):
+def test_walks_are_the_same_and_leave_no_files(pair, tmp_path):
     graph, other, _ = pair
     before = sorted(tmp_path.iterdir())
     for strategy in ("uniform", "weighted", efge.Node2VecWalk(0.1, 4), efge.Node2VecWalk(4, 0.2)):
-        walks = [list(efge.Walks(some, strategy, walks_per_node=2, seed=5)) for some in (graph, other)]
+        walks = [list(efge.Walks(each, strategy, walks_per_node=2, seed=5)) for each in (graph, other)]
         assert walks[0] == walks[1]
         assert sorted(tmp_path.iterdir()) == before
 
 
-def test_walks_take_no_copy_of_the_rows(pair):
-    from efge.walks.strategies import _steps
+def test_walks_do_not_copy_the_rows(pair):
+    from efge.walks.strategies import _transition_tables
 
-    steps = _steps(pair[1], weighted=True)
+    tables = _transition_tables(pair[1], weighted=True)
     mapped = np.frombuffer(pair[1]._file._map, np.uint8)
-    for array in (steps.indices, steps.weights):
+    for array in (tables.indices, tables.weights):
         assert np.shares_memory(array, mapped)
-    assert steps.keep.base is not None
+    assert tables.prob.base is not None
 
 
-def test_all_that_a_graph_does_goes_by_the_same_names(pair):
+def test_methods_give_the_same_results_and_names(pair):
     graph, other, _ = pair
     name = graph.names.tolist()[17]
     assert other.neighbors(name) == graph.neighbors(name)
@@ -221,15 +221,14 @@ def test_all_that_a_graph_does_goes_by_the_same_names(pair):
     )
 
 
-def test_counts_make_no_python_objects_of_names(pair):
+def test_counts_and_fingerprints_do_not_load_the_names(pair):
     _, other, path = pair
-    repr(other), other.fingerprint(), other.neighbors
-    fresh = efge.read_graph(path.with_suffix(".efge"))
-    repr(fresh), fresh.fingerprint(), fresh.components, fresh._kept_names[np.array([3, 4])]
-    assert "names" not in fresh.__dict__
+    for graph in (other, efge.read_graph(path.with_suffix(".efge"))):
+        repr(graph), graph.fingerprint(), graph.components, graph._stored_names[np.array([3, 4])]
+        assert "names" not in graph.__dict__
 
 
-def test_a_converted_graph_is_known_by_its_first_bytes(pair, tmp_path):
+def test_a_converted_graph_is_recognized_by_its_first_bytes(pair, tmp_path):
     graph, _, path = pair
     plain = path.with_suffix(".efge").rename(tmp_path / "plain")
     assert_same(graph, efge.read_graph(plain))
@@ -239,7 +238,7 @@ def test_a_converted_graph_is_known_by_its_first_bytes(pair, tmp_path):
 
 
 @pytest.mark.usefixtures("pair")
-def test_commands_take_it_as_any_other_graph(tmp_path):
+def test_commands_accept_a_converted_graph(tmp_path):
     short = ["--dim", 8, "--walks-per-node", 3, "--seed", 1]
     outputs = {}
     for name in ("edges.txt", "edges.efge"):
@@ -247,12 +246,12 @@ def test_commands_take_it_as_any_other_graph(tmp_path):
         assert run("walks", name, "-o", "w.txt", "--seed", 2, "--strategy", "weighted", cwd=tmp_path).returncode == 0
         record = json.loads((tmp_path / "v.npz.json").read_text())
         facts = run("info", name, cwd=tmp_path).stdout
-        contents = [(tmp_path / made).read_bytes() for made in ("v.npz", "w.txt")]
+        contents = [(tmp_path / output).read_bytes() for output in ("v.npz", "w.txt")]
         outputs[name] = (contents, record["fingerprint"], facts)
     assert outputs["edges.txt"] == outputs["edges.efge"]
 
 
-def test_the_command_converts_and_says_so(pair, tmp_path):
+def test_the_command_converts_and_reports_the_result(pair, tmp_path):
     _, _, path = pair
     done = run("convert-graph", "edges.txt", "new.efge", "--memory", "100k", "--directed", cwd=tmp_path)
     assert (done.returncode, done.stdout) == (0, "")
@@ -260,22 +259,24 @@ def test_the_command_converts_and_says_so(pair, tmp_path):
     assert done.stderr.startswith(f"efge: wrote {graph!r} to new.efge in ")
     assert_same(efge.read_graph(path, directed=True), graph)
     path.write_text("from_name to_name\na b\nb c\n")
-    assert "if they are a header, add --header" in run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path).stderr
+    assert (
+        "if this line is a header, add --header" in run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path).stderr
+    )
     done = run("--quiet", "convert-graph", "edges.txt", "new.efge", "--header", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert Graph.open(tmp_path / "new.efge").names.tolist() == ["a", "b", "c"]
 
 
-# Bounds
+# Limits
 
 
 def test_memory_stays_bounded_however_many_edges_there_are(write):
     rng = np.random.default_rng(0)
     lines = "".join(f"{u} {v}\n" for u, v in rng.integers(0, 1000, (200_000, 2)).tolist())
     path = write("edges.txt", lines)
-    converted(path, "2M")
+    convert(path, "2M")
     peaks = []
-    for action in (lambda: converted(path, "2M"), lambda: efge.read_graph(path)):
+    for action in (lambda: convert(path, "2M"), lambda: efge.read_graph(path)):
         tracemalloc.start()
         action()
         peaks.append(tracemalloc.get_traced_memory()[1])
@@ -283,7 +284,7 @@ def test_memory_stays_bounded_however_many_edges_there_are(write):
     assert peaks[0] < 3e6 < 6e6 < peaks[1]
 
 
-def left_behind(folder):
+def file_names(folder):
     return sorted(entry.name for entry in folder.iterdir())
 
 
@@ -291,22 +292,22 @@ def left_behind(folder):
     ("line", "count", "memory", "message"),
     [
         ("{0} {1}", 70_000, "4M", "edges.txt: counting the edges of "),
-        ("{0} {1}", 99_000, "10k", "edges.txt: numbering more than "),
-        ("x{0} y", 60_000, "10k", "edges.txt: numbering more than "),
-        ("a_long_name_of_node_{0} y", 9_000, "10k", "edges.txt: numbering more than "),
-        ("{0}000000000000 1", 60_000, "10k", "edges.txt: numbering more than "),
-        ("{0} 1", 1000, "10k", "edges.txt: sorting the 1,000 edges of a node, duplicates"),
-        ("1 2", 1000, "10k", "edges.txt: sorting the 1,000 edges of a node"),
+        ("{0} {1}", 99_000, "10k", "edges.txt: the names of more than "),
+        ("x{0} y", 60_000, "10k", "edges.txt: the names of more than "),
+        ("a_long_name_of_node_{0} y", 9_000, "10k", "edges.txt: the names of more than "),
+        ("{0}000000000000 1", 60_000, "10k", "edges.txt: the names of more than "),
+        ("{0} 1", 1000, "10k", "edges.txt: sorting the 1,000 edges of one node, including duplicates,"),
+        ("1 2", 1000, "10k", "edges.txt: sorting the 1,000 edges of one node"),
     ],
 )
-def test_what_needs_more_memory_than_is_allowed_is_refused(write, tmp_path, line, count, memory, message):
+def test_a_graph_that_needs_more_memory_than_the_limit_is_an_error(write, tmp_path, line, count, memory, message):
     write("edges.txt", "".join(line.format(number, number + 1) + "\n" for number in range(count)))
     done = run("convert-graph", "edges.txt", "graph.efge", "--memory", memory, cwd=tmp_path)
-    fails(done, message)
-    assert left_behind(tmp_path) == ["edges.txt"]
-    enough = re.search(r"allow ([\d,]+) in all, or more$", done.stderr)
-    assert (enough is None) == ("numbering" in message)
-    memory = enough[1].replace(",", "") if "of a node" in message else "100M"
+    assert_fails(done, message)
+    assert file_names(tmp_path) == ["edges.txt"]
+    needed = re.search(r"raise the limit of all memory to ([\d,]+) bytes or more$", done.stderr)
+    assert (needed is None) == ("names of" in message)
+    memory = needed[1].replace(",", "") if "of one node" in message else "100M"
     assert run("convert-graph", "edges.txt", "graph.efge", "--memory", memory, cwd=tmp_path).returncode == 0
 
 
@@ -314,36 +315,39 @@ def test_what_needs_more_memory_than_is_allowed_is_refused(write, tmp_path, line
     ("arguments", "message"),
     [
         (["nowhere.txt", "g.efge"], "nowhere.txt: no such file"),
-        (["edges.txt", "edges.txt"], "edges.txt: the graph is written to another file than its edges are in"),
-        (["edges.txt", "-"], "a graph on disk is a file; standard output is none"),
+        (["edges.txt", "edges.txt"], "edges.txt: the graph and its edges are different files; choose another name"),
+        (["edges.txt", "-"], "a converted graph is written to a file; standard output is not supported"),
         (["edges.txt", "."], ".: this is a directory"),
-        (["edges.txt", "/dev/null"], "/dev/null: this is no plain file"),
+        (["edges.txt", "/dev/null"], "/dev/null: this is not a regular file"),
         (["edges.txt", "no/folder/g.efge"], "no/folder: no such folder"),
         (
             ["edges.txt", "g.efge", "--memory", "0"],
-            "an amount of memory is a number of bytes, or as 512M or 4G; got '0'",
+            "an amount of memory is a positive number of bytes, or text such as 512M or 4G; got '0'",
         ),
         (["edges.txt", "g.efge", "--memory", "much"], "an amount of memory is"),
-        (["edges.txt", "g.efge", "--format", "gml"], "edges.txt: edges are taken from text"),
+        (
+            ["edges.txt", "g.efge", "--format", "gml"],
+            "edges.txt: only text (edgelist, csv, tsv, adjlist) can be converted; this is gml",
+        ),
         (["edges.txt", "g.efge", "--nodes", "none.txt"], "none.txt: no such file"),
         (["bad.txt", "g.efge"], "bad.txt, line 3: an edge has 2 fields in this file; got 1"),
         (["empty.txt", "g.efge"], "empty.txt: a graph has at least one edge; the file is empty"),
-        (["heavy.txt", "g.efge"], "heavy.txt: the weights of an edge's duplicates add up to infinity"),
-        (["cut.gz", "g.efge"], "cut.gz: the file is damaged or cut short"),
+        (["heavy.txt", "g.efge"], "heavy.txt: the weights of duplicate edges add up to infinity"),
+        (["cut.gz", "g.efge"], "cut.gz: the file is damaged or truncated"),
     ],
 )
-def test_bad_input_is_one_line_and_leaves_nothing(write, tmp_path, arguments, message):
+def test_an_error_is_one_line_and_leaves_no_files(write, tmp_path, arguments, message):
     write("edges.txt", "a b\n")
     write("bad.txt", "a b\nb c\nd\n")
     write("empty.txt", "# nothing\n")
     write("heavy.txt", "a b 1e308\na b 1e308\n")
     write("cut.gz", gzip.compress(b"a b\n" * 9999)[:40])
-    before = left_behind(tmp_path)
-    fails(run("convert-graph", *arguments, cwd=tmp_path), message)
-    assert left_behind(tmp_path) == before
+    before = file_names(tmp_path)
+    assert_fails(run("convert-graph", *arguments, cwd=tmp_path), message)
+    assert file_names(tmp_path) == before
 
 
-def test_the_file_that_was_there_stays_until_the_new_one_is_whole(pair, write, tmp_path):
+def test_the_old_file_stays_until_the_new_one_is_complete(pair, write, tmp_path):
     graph, _, path = pair
     write("edges.txt", "a b\nc\n")
     with pytest.raises(GraphError, match="line 2"):
@@ -351,31 +355,33 @@ def test_the_file_that_was_there_stays_until_the_new_one_is_whole(pair, write, t
     assert_same(graph, Graph.open(tmp_path / "edges.efge"))
 
 
-def test_a_full_disk_is_one_line(pair, tmp_path, monkeypatch):
-    before = left_behind(tmp_path)
+def test_a_full_disk_is_a_one_line_error(pair, tmp_path, monkeypatch):
+    before = file_names(tmp_path)
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, limits[1]))
     try:
         done = run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
-    fails(done, "new.efge: nothing was written: File too large")
+    assert_fails(done, "new.efge: nothing was written: File too large")
     with monkeypatch.context() as patch:
         patch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1000}))
         done = run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path)
-    fails(done, "new.efge: nothing was written: 0.0 GB of disk are needed, and 0.0 GB are free")
+    assert_fails(done, "new.efge: nothing was written: 0.0 GB of disk space are needed; 0.0 GB are free")
 
     def full(file, offset, array):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("efge.graph.external._write", full)
-    fails(run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path), "new.efge: nothing was written: No space left")
-    assert left_behind(tmp_path) == before
+    assert_fails(
+        run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path), "new.efge: nothing was written: No space left"
+    )
+    assert file_names(tmp_path) == before
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_leaves_nothing_behind(tmp_path, number):
-    """The edges come through a pipe that stays open, so that the conversion waits in its middle."""
+def test_a_signal_leaves_no_files(tmp_path, number):
+    """The edges come from a pipe that stays open, so the conversion waits for more."""
     command = [sys.executable, "-m", "efge", "convert-graph", "-", "graph.efge"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
@@ -384,17 +390,17 @@ def test_a_signal_leaves_nothing_behind(tmp_path, number):
         deadline = time.monotonic() + 60
         while not list(tmp_path.glob(".graph.efge.*/edges")) and time.monotonic() < deadline:
             time.sleep(0.05)
-        assert left_behind(tmp_path) != []
+        assert file_names(tmp_path) != []
         process.send_signal(number)
-        _, said = process.communicate()
-    assert (process.returncode, said) == (130, b"efge: stopped; nothing was written\n")
-    assert left_behind(tmp_path) == []
+        _, stderr = process.communicate()
+    assert (process.returncode, stderr) == (130, b"efge: stopped; nothing was written\n")
+    assert file_names(tmp_path) == []
 
 
 # Damage
 
 
-def test_a_file_that_was_cut_short_or_grew_is_refused(pair, tmp_path):
+def test_a_truncated_or_extended_file_is_an_error(pair, tmp_path):
     data = pair[2].with_suffix(".efge").read_bytes()
     path = tmp_path / "cut.efge"
     for size in [*range(0, 4200, 99), *range(4200, len(data), 9999), len(data) - 1]:
@@ -402,121 +408,123 @@ def test_a_file_that_was_cut_short_or_grew_is_refused(pair, tmp_path):
         with pytest.raises(GraphError, match=r"cut\.efge: (not a converted graph|the converted graph is)"):
             efge.read_graph(path)
     path.write_bytes(data + b"\0")
-    with pytest.raises(GraphError, match="the converted graph is not whole: it has"):
+    with pytest.raises(GraphError, match="the converted graph is incomplete: it has"):
         efge.read_graph(path)
 
 
 @pytest.mark.parametrize("names", ["a b c", "1 2 3", f"1 2 {2**80}"], ids=["text", "integers", "numbers"])
-def test_every_changed_byte_is_noticed_and_no_walk_crashes(write, tmp_path, names):
+def test_every_changed_byte_is_detected_and_no_walk_crashes(write, tmp_path, names):
     a, b, c = names.split()
     path = write("edges.txt", f"{a} {b} 2\n{b} {c} 0.5\n{c} {c} 3\n")
-    graph, _ = converted(path)
+    graph, _ = convert(path)
     data = bytearray(path.with_suffix(".efge").read_bytes())
-    meaning = {
-        place for section in graph._file.heading.sections().values() for place in range(section.offset, section.end)
+    used = {
+        position
+        for section in graph._file.header.sections().values()
+        for position in range(section.offset, section.end)
     }
-    meaning |= set(range(0, len(data[:4096].rstrip(b"\0"))))
+    used |= set(range(0, len(data[:4096].rstrip(b"\0"))))
     damaged = tmp_path / "damaged.efge"
-    for place in sorted(meaning):
+    for position in sorted(used):
         for bit in (0, 7):
             changed = data.copy()
-            changed[place] ^= 1 << bit
+            changed[position] ^= 1 << bit
             damaged.write_bytes(changed)
             with suppress(GraphError):
                 other = Graph.open(damaged)
-                list(efge.Walks(other, "weighted", walks_per_node=1, seed=1).rounds())
+                list(efge.Walks(other, "weighted", walks_per_node=1, seed=1).batches())
                 with pytest.raises(GraphError, match="the converted graph is damaged"):
                     other.fingerprint()
 
 
-def test_a_heading_that_lies_is_refused(pair, tmp_path):
-    """With a checksum that is right, as one who means harm would write it."""
+def test_a_header_with_false_sizes_is_an_error(pair, tmp_path):
+    """The checksum is right, as an attacker would write it."""
     path = pair[2].with_suffix(".efge")
     data = path.read_bytes()
-    heading = pair[1]._file.heading
-    lies = [
-        {"nodes": -1}, {"nodes": 0}, {"nodes": heading.nodes * 2}, {"entries": heading.entries - 1}, {"entries": 2**70},
+    header = pair[1]._file.header
+    changes = [
+        {"nodes": -1}, {"nodes": 0}, {"nodes": header.nodes * 2}, {"entries": header.entries - 1}, {"entries": 2**70},
         {"names": "runes"}, {"names": "integers"}, {"name_bytes": 0}, {"nodes": 1.5}, {"entries": "9"},
         {"weighted": False},
     ]  # fmt: skip
-    for lie in lies:
-        path.write_bytes(Heading(**(heading.__dict__ | lie)).encoded() + data[4096:])
+    for change in changes:
+        path.write_bytes(Header(**(header.__dict__ | change)).to_bytes() + data[4096:])
         with pytest.raises(GraphError, match="the converted graph is"):
             efge.read_graph(path)
     path.write_bytes(data.replace(b"efge graph 1\n", b"efge graph 9\n", 1))
-    with pytest.raises(GraphError, match="it is of another version of efge"):
+    with pytest.raises(GraphError, match="another version of efge wrote it"):
         efge.read_graph(path)
 
 
-def test_what_cannot_be_mapped_is_refused(pair, tmp_path, write):
+def test_a_file_that_cannot_be_mapped_is_an_error(pair, tmp_path, write):
     path = pair[2].with_suffix(".efge")
-    packed = write("packed.efge.gz", gzip.compress(path.read_bytes()))
-    with pytest.raises(GraphError, match="it is packed, and cannot be mapped"):
-        efge.read_graph(packed)
-    with pytest.raises(GraphError, match="standard input has none"):
+    compressed = write("compressed.efge.gz", gzip.compress(path.read_bytes()))
+    with pytest.raises(GraphError, match="it is compressed and cannot be mapped"):
+        efge.read_graph(compressed)
+    with pytest.raises(GraphError, match="standard input cannot be mapped"):
         Graph.open("-")
     for name in ("nowhere.efge", "."):
         with pytest.raises(GraphError):
             Graph.open(tmp_path / name)
-    with pytest.raises(GraphError, match="it does not begin as one; convert-graph makes one"):
+    with pytest.raises(GraphError, match="its first bytes differ; run convert-graph on an edge list"):
         efge.read_graph(write("text.efge", "a b\n"))
-    fails(run("info", "text.efge", cwd=tmp_path), "text.efge: not a converted graph")
+    assert_fails(run("info", "text.efge", cwd=tmp_path), "text.efge: not a converted graph")
 
 
-# Kernels and their twins
+# Kernels and their slow twins
 
 
 @given(st.data(), st.integers(1, 12), st.booleans())
-def test_entries_are_spread_and_sorted_as_by_the_slow_twin(data, n, both_ways):
+def test_entries_are_split_and_sorted_as_by_the_slow_twin(data, n, both_ways):
     nodes = st.integers(0, n - 1)
     edges = data.draw(st.lists(st.tuples(nodes, nodes), max_size=80))
-    cuts = [0, *sorted(data.draw(st.sets(st.integers(1, n), max_size=4)) | {n})]
+    bounds = [0, *sorted(data.draw(st.sets(st.integers(1, n), max_size=4)) | {n})]
     ends, weights = np.array(edges, np.int32).reshape(-1, 2), np.arange(len(edges), dtype=float)
-    sizes, entries = np.empty(len(cuts) - 1, np.int64), np.empty((2 * len(edges), 2), np.int32)
+    sizes, entries = np.empty(len(bounds) - 1, np.int64), np.empty((2 * len(edges), 2), np.int32)
     entry_weights = np.empty(2 * len(edges))
-    kernel.spread_entries(ends, weights, both_ways, np.array(cuts), sizes, entries, entry_weights)
+    kernel.split_entries(ends, weights, both_ways, np.array(bounds), sizes, entries, entry_weights)
     counts = np.zeros(n, np.int64)
     kernel.count_entries(ends, both_ways, counts)
-    begin = 0
-    for part, expected in enumerate(reference.spread_entries(edges, both_ways, cuts)):
-        end = begin + sizes[part]
-        found = zip(*entries[begin:end].T.tolist(), entry_weights[begin:end].tolist(), strict=True)
-        assert list(found) == expected
-        low, high = cuts[part : part + 2]
+    start = 0
+    for chunk, expected in enumerate(reference.split_entries(edges, both_ways, bounds)):
+        end = start + sizes[chunk]
+        actual = zip(*entries[start:end].T.tolist(), entry_weights[start:end].tolist(), strict=True)
+        assert list(actual) == expected
+        low, high = bounds[chunk : chunk + 2]
         indptr = np.append(0, np.cumsum(counts[low:high]))
         columns, sums = np.empty(len(expected), np.int32), np.empty(len(expected))
-        kernel.sort_entries(entries[begin:end], entry_weights[begin:end], low, indptr, columns, sums)
+        kernel.sort_entries(entries[start:end], entry_weights[start:end], low, indptr, columns, sums)
         in_order = sorted(expected, key=lambda entry: entry[:2])
         assert list(zip(columns.tolist(), sums.tolist(), strict=True)) == [entry[1:] for entry in in_order]
-        kernel.sort_entries(entries[begin:end], np.empty(0), low, indptr, columns, np.empty(0))
+        kernel.sort_entries(entries[start:end], np.empty(0), low, indptr, columns, np.empty(0))
         assert columns.tolist() == [entry[1] for entry in in_order]
-        begin = end
+        start = end
 
 
-def test_long_rows_are_sorted_and_equals_keep_their_order():
+def test_long_rows_are_sorted_stably():
     rng = np.random.default_rng(0)
     for size in (15, 16, 17, 31, 33, 100, 1000, 5000):
         columns = rng.integers(0, size // 3 + 1, size).astype(np.int32)
         entries = np.column_stack([np.full(size, 7, np.int32), columns])
         order = np.argsort(columns, kind="stable")
-        found, weights = np.empty(size, np.int32), np.empty(size)
-        kernel.sort_entries(entries, np.arange(size, dtype=float), 7, np.array([0, size]), found, weights)
+        result, weights = np.empty(size, np.int32), np.empty(size)
+        kernel.sort_entries(entries, np.arange(size, dtype=float), 7, np.array([0, size]), result, weights)
         assert weights.tolist() == order.tolist()
-        assert found.tolist() == columns[order].tolist()
+        assert result.tolist() == columns[order].tolist()
 
 
 @given(st.lists(st.integers(-1, 7), min_size=1, max_size=6), st.lists(st.integers(-1, 5), max_size=6), st.data())
-def test_wrong_rows_are_those_of_the_slow_twin(indptr, indices, data):
+def test_the_first_invalid_row_is_that_of_the_slow_twin(indptr, indices, data):
     weight = st.sampled_from([1.0, 0.5, 1.0, 0.0, -1.0, np.nan, np.inf])
     weights = data.draw(st.one_of(st.just([]), st.lists(weight, min_size=len(indices), max_size=len(indices))))
     if data.draw(st.booleans()):
         indptr = [0, *sorted(value % (len(indices) + 1) for value in indptr), len(indices)]
     arrays = np.array(indptr), np.array(indices, np.int32), np.array(weights, float)
-    assert csr.first_wrong_row(*arrays) == next(reference.wrong_rows(indptr, indices, weights), -1)
+    assert csr.first_invalid_row(*arrays) == next(reference.invalid_rows(indptr, indices, weights), -1)
 
 
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14), st.booleans())
-def test_counts_of_rows_are_those_of_the_slow_twin(edges, directed):
+def test_components_self_loops_and_isolated_nodes_are_those_of_the_slow_twin(edges, directed):
     graph = efge.as_graph(edges, directed=directed, nodes=range(10)) if edges else Graph([0, 0], [])
     assert graph.components.tolist() == reference.component_labels(graph.indptr.tolist(), graph.indices.tolist())
     assert graph.n_self_loops == len({u for u, v in edges if u == v})

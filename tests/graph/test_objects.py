@@ -1,4 +1,4 @@
-"""Every object that is a graph, in memory, becomes the same graph."""
+"""A graph converts to the same Graph from every supported type of object."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ NUMBERED = [(0, 1, 2.0), (1, 2, 0.5), (0, 2, 1.0), (3, 3, 3.0)]
 
 
 class Data:
-    """What PyTorch Geometric's Data looks like from outside."""
+    """A stand-in for PyTorch Geometric's Data."""
 
     def __init__(self, edge_index, num_nodes=None, **attributes):
         self.edge_index = np.asarray(edge_index)
@@ -105,19 +105,19 @@ NUMBERED_KINDS = {
 
 
 @pytest.mark.parametrize("kind", NAMED_KINDS)
-def test_a_graph_with_names_is_the_same_in_any_kind(kind):
+def test_a_graph_with_names_is_the_same_from_any_type(kind):
     graph = as_graph(NAMED_KINDS[kind](NAMED))
     assert graph.names.tolist() == ["ann", "bob", "cid", "dan"]
     assert graph.fingerprint() == as_graph(NAMED).fingerprint()
 
 
 @pytest.mark.parametrize("kind", NUMBERED_KINDS)
-def test_a_graph_with_numbers_is_the_same_in_any_kind(kind):
+def test_a_graph_with_numbers_is_the_same_from_any_type(kind):
     assert as_graph(NUMBERED_KINDS[kind](NUMBERED)).fingerprint() == as_graph(NUMBERED).fingerprint()
 
 
 @given(st.data())
-def test_random_graphs_are_the_same_in_every_kind(data):
+def test_random_graphs_are_the_same_from_every_type(data):
     n = data.draw(st.integers(4, 7))
     path = [(i, i + 1) for i in range(n - 1)]  # so that names come in order, and no array is square
     node = st.integers(0, n - 1)
@@ -125,15 +125,15 @@ def test_random_graphs_are_the_same_in_every_kind(data):
     pairs = list(dict.fromkeys(path + extra))
     weights = data.draw(st.lists(st.sampled_from([0.5, 2.0, 3.25]), min_size=len(pairs), max_size=len(pairs)))
     edges = [(u, v, weight) for (u, v), weight in zip(pairs, weights, strict=True)]
-    prints = {kind: as_graph(convert(edges)).fingerprint() for kind, convert in NUMBERED_KINDS.items()
+    fingerprints = {kind: as_graph(convert(edges)).fingerprint() for kind, convert in NUMBERED_KINDS.items()
               if not (kind == "edge array" and len(edges) == 3)}  # fmt: skip
-    assert len(set(prints.values())) == 1, prints
+    assert len(set(fingerprints.values())) == 1, fingerprints
 
 
 @pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
 @pytest.mark.parametrize("kind", ["array", "matrix"])
 @pytest.mark.parametrize("dtype", [float, int, bool, np.float32, np.uint8])
-def test_every_sparse_format_is_the_dense_matrix(form, kind, dtype):
+def test_every_sparse_format_gives_the_graph_of_the_dense_matrix(form, kind, dtype):
     matrix = np.array([[0, 1, 1], [0, 0, 1], [0, 0, 0]]).astype(dtype)
     graph = as_graph(getattr(sp, f"{form}_{kind}")(matrix))
     assert graph.directed
@@ -150,7 +150,7 @@ def test_a_matrix_is_undirected_if_it_is_symmetric():
         as_graph(np.array([[0, 1], [0, 0]]), directed=False)
 
 
-def test_a_matrix_of_ones_has_no_weights_unless_asked():
+def test_a_matrix_of_ones_is_unweighted_by_default():
     matrix = np.array([[0, 1], [1, 0]])
     assert not as_graph(matrix).is_weighted
     assert as_graph(matrix, weighted=True).weights.tolist() == [1, 1]
@@ -162,7 +162,7 @@ def test_empty_rows_of_a_matrix_are_isolated_nodes():
     assert (graph.n_nodes, graph.n_isolated, graph.n_edges) == (4, 2, 1)
 
 
-def test_stored_zeros_are_no_edges_and_duplicate_entries_add_up():
+def test_stored_zeros_are_not_edges_and_duplicate_entries_add_up():
     matrix = sp.coo_array(([0.0, 1.0, 2.0], ([0, 1, 1], [1, 2, 2])), shape=(3, 3))
     graph = as_graph(matrix)
     assert graph.to_scipy().toarray()[1].tolist() == [0, 0, 3]
@@ -184,11 +184,11 @@ def test_networkx_graphs_keep_names_order_direction_and_weights(kind):
     graph.add_nodes_from(["z", (0, 1), 7])
     graph.add_edge((0, 1), "z", weight=2)
     graph.add_edge("z", "z")
-    found = as_graph(graph)
-    assert found.names.tolist() == ["z", (0, 1), 7]
-    assert found.directed == graph.is_directed()
-    assert found.to_scipy().toarray()[:2].tolist() == [[1, 0 if found.directed else 2, 0], [2, 0, 0]]
-    assert found.n_isolated == 1
+    converted = as_graph(graph)
+    assert converted.names.tolist() == ["z", (0, 1), 7]
+    assert converted.directed == graph.is_directed()
+    assert converted.to_scipy().toarray()[:2].tolist() == [[1, 0 if converted.directed else 2, 0], [2, 0, 0]]
+    assert converted.n_isolated == 1
 
 
 @pytest.mark.parametrize("kind", [nx.MultiGraph, nx.MultiDiGraph])
@@ -210,14 +210,14 @@ def test_the_weight_attribute_is_chosen_by_name():
     assert as_graph(nx.path_graph(2), weighted=True).weights.tolist() == [1, 1]
 
 
-def test_a_directed_graph_read_as_undirected_merges_both_ways():
+def test_a_directed_graph_converted_to_undirected_merges_both_directions():
     graph = nx.DiGraph()
     graph.add_weighted_edges_from([("a", "b", 1), ("b", "a", 2)])
     assert as_graph(graph, directed=False).weights.tolist() == [3, 3]
     assert as_graph(as_graph(graph), directed=False).weights.tolist() == [3, 3]
 
 
-def test_a_graph_stays_itself_unless_asked_for_another():
+def test_a_graph_is_returned_itself_unless_the_options_change_it():
     graph = as_graph(NAMED)
     assert as_graph(graph) is graph
     assert as_graph(graph, nodes=["ann"]) is graph
@@ -229,7 +229,7 @@ def test_a_graph_stays_itself_unless_asked_for_another():
     assert as_graph(directed, directed=False, weighted=False).n_edges == graph.n_edges
 
 
-def test_igraph_without_names_has_numbers():
+def test_igraph_without_names_gets_numbers():
     graph = as_graph(igraph.Graph(4, [(2, 0), (0, 1)], directed=True))
     assert graph.names.tolist() == [0, 1, 2, 3]
     assert graph.directed
@@ -269,24 +269,20 @@ def test_columns_are_chosen_by_name_or_number(frame):
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
-def test_without_known_headings_the_first_two_columns_are_the_ends(frame):
+def test_without_known_column_names_the_first_two_columns_are_the_edges(frame):
     table = frame({"left": ["a", "b"], "right": ["b", "c"], "year": [1, 2]})
     assert as_graph(table).fingerprint() == as_graph([("a", "b"), ("b", "c")]).fingerprint()
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
-@pytest.mark.parametrize("given", [{"source": "b"}, {"target": "a"}])
-def test_one_column_never_makes_both_ends(frame, given):
-    table = frame({"a": ["x", "y"], "b": ["y", "z"]})
-    try:
-        graph = as_graph(table, **given)
-    except GraphError:
-        return
-    assert graph.n_self_loops == 0
+@pytest.mark.parametrize("options", [{"source": "b"}, {"target": "a"}])
+def test_source_and_target_are_chosen_together(frame, options):
+    with pytest.raises(GraphError, match="source and target go together: give both columns, or none"):
+        as_graph(frame({"a": ["x", "y"], "b": ["y", "z"]}), **options)
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
-def test_a_missing_column_is_named_with_those_that_are_there(frame):
+def test_an_unknown_column_is_an_error_that_lists_the_columns(frame):
     with pytest.raises(GraphError, match="no column 'cost'; there are: source, target, weight"):
         as_graph(frame(columns(NAMED)), weight="cost")
     with pytest.raises(GraphError, match="no column 3"):
@@ -294,13 +290,13 @@ def test_a_missing_column_is_named_with_those_that_are_there(frame):
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
-def test_a_missing_value_is_refused_with_its_row(frame):
+def test_a_missing_value_is_an_error_with_its_row(frame):
     with pytest.raises(GraphError, match="column 'target', row 1: a value is missing"):
         as_graph(frame({"source": ["a", "b"], "target": ["b", None]}))
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
-def test_nodes_of_a_list_of_edges_come_first(frame):
+def test_given_nodes_come_before_those_of_a_list_of_edges(frame):
     graph = as_graph(frame(columns(NAMED)), nodes=["eve", "cid"])
     assert graph.names.tolist() == ["eve", "cid", "ann", "bob", "dan"]
 
@@ -321,7 +317,7 @@ def test_large_ids_beside_a_column_of_floats_are_never_rounded():
     assert set(as_graph(table).names.tolist()) == {2**53 + 1, 2**53, 1, 2}
 
 
-def test_whole_floats_are_the_integers_they_equal():
+def test_integral_floats_become_integers():
     assert as_graph([(1.0, 2), (2.0, 3)]).names.dtype == np.int64
     assert as_graph(np.array([[1.0, 2.0, 0.5]])).names.tolist() == [1, 2]
 
@@ -356,16 +352,16 @@ def unhashable_names():
     return graph
 
 
-BAD = {
+INVALID = {
     "number": (lambda: 5, "a graph is a Graph, a path"),
     "none": (lambda: None, "a graph is a Graph, a path"),
     "dict": (lambda: {"a": ["b"]}, "a graph is a Graph, a path"),
     "bytes": (lambda: b"graph.txt", "a graph is a Graph, a path"),
-    "single": (lambda: [("a", "b"), ("c",)], r"edge 1: an edge is a pair.*got \('c',\)"),
-    "four": (lambda: [(1, 2, 3, 4)], "edge 0: an edge is a pair"),
-    "mixed": (lambda: [(1, 2), (1, 2, 3)], "edge 1: an edge is a pair"),
-    "words": (lambda: ["ab", "cd"], "edge 0: an edge is a pair"),
-    "numbers": (lambda: [1, 2], "edge 0: an edge is a pair"),
+    "single": (lambda: [("a", "b"), ("c",)], r"edge 1: all edges are pairs.*got \('c',\)"),
+    "four": (lambda: [(1, 2, 3, 4)], "edge 0: all edges are pairs"),
+    "mixed": (lambda: [(1, 2), (1, 2, 3)], "edge 1: all edges are pairs"),
+    "words": (lambda: ["ab", "cd"], "edge 0: all edges are pairs"),
+    "numbers": (lambda: [1, 2], "edge 0: all edges are pairs"),
     "unhashable": (lambda: [(["a"], "b")], "hashable"),
     "zero weight": (lambda: [("a", "b", 1), ("a", "b", 0)], r"edge 1 \('a', 'b'\): a weight is finite and positive"),
     "negative weight": (lambda: [("a", "b", -1)], "finite and positive; got -1.0"),
@@ -393,8 +389,8 @@ BAD = {
     "complex entry": (lambda: sp.csr_array([[0, 1j], [1j, 0]]), "real numbers"),
     "dense nan": (lambda: np.array([[0, np.nan], [1, 0]]), "finite"),
     "dense text": (lambda: np.array([["a", "b"], ["c", "d"]]), "numbers"),
-    "flat": (lambda: np.arange(4), r"got shape \(4,\)"),
-    "wide": (lambda: np.ones((3, 4)), r"got shape \(3, 4\)"),
+    "flat": (lambda: np.arange(4), r"the shape of an array is .*got \(4,\)"),
+    "wide": (lambda: np.ones((3, 4)), r"the shape of an array is .*got \(3, 4\)"),
     "nan name": (lambda: np.array([[0, 1], [1, np.nan], [2, 0.5]]), "edge 1: a node name is not NaN"),
     "nan in a pair": (lambda: [("a", float("nan"))], "NaN"),
     "array weight": (lambda: np.array([[0, 1, 1], [1, 2, 0], [1, 2, 3], [1, 2, 3]]), "finite and positive"),
@@ -403,24 +399,24 @@ BAD = {
     "arrow twice": (lambda: pa.table([["a"], ["b"], ["c"]], names=["source", "target", "target"]), "column"),
     "lists in columns": (lambda: pa.table({"source": [["a"]], "target": [["b"]]}), "hashable"),
     "structs in columns": (lambda: pa.table({"source": [{"a": 1}], "target": [{"a": 2}]}), "hashable"),
-    "series": (lambda: pd.Series([1, 2]), "an edge is a pair"),
+    "series": (lambda: pd.Series([1, 2]), "all edges are pairs"),
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_what_is_no_graph_is_refused_with_the_rule(kind):
-    make, rule = BAD[kind]
+@pytest.mark.parametrize("kind", INVALID)
+def test_an_invalid_graph_is_an_error_that_states_the_rule(kind):
+    make, rule = INVALID[kind]
     with pytest.raises(GraphError, match=rule):
         as_graph(make())
 
 
 @pytest.mark.parametrize("x", [[("a", "b")], np.array([[0, 1], [1, 2], [2, 3]]), pd.DataFrame({"u": [1], "v": [2]})])
-def test_weights_that_are_not_there_are_refused_where_they_were_asked_for(x):
-    with pytest.raises(GraphError, match="weighted"):
+def test_requested_weights_that_are_missing_are_an_error(x):
+    with pytest.raises(GraphError, match="a weighted graph has"):
         as_graph(x, weighted=True)
 
 
-def test_messages_show_plain_names():
+def test_messages_show_names_as_python_values():
     with pytest.raises(GraphError, match=r"edge 0 \(1, 2\): a weight is finite"):
         as_graph(pd.DataFrame({"source": [1], "target": [2], "weight": [0.0]}))
 
@@ -463,12 +459,12 @@ def test_a_lazy_frame_is_collected():
     assert as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy()).names.tolist() == [1, 2]
 
 
-def test_a_weight_that_no_edge_has_is_refused():
+def test_a_weight_attribute_that_no_edge_has_is_an_error():
     with pytest.raises(GraphError, match="no edge has an attribute 'cost'"):
         as_graph(nx.path_graph(3), weight="cost")
 
 
-def test_a_tensor_is_taken_from_where_it_is():
+def test_a_tensor_is_detached_and_moved_to_the_cpu():
     class Tensor:
         def __init__(self, values):
             self.values = values
@@ -489,5 +485,5 @@ def test_a_tensor_is_taken_from_where_it_is():
 
 
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
-def test_a_matrix_of_numpy_is_an_array():
+def test_a_numpy_matrix_is_an_array():
     assert as_graph(np.asmatrix([[0, 1], [1, 0]])).n_edges == 1

@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 import efge
-from helpers import with_scikit_learn_checks
+from helpers import labelled_network, with_scikit_learn_checks
 
 
 @pytest.fixture(scope="module")
@@ -27,12 +27,16 @@ def sides(club):
     return np.array([club.nodes[node]["club"] == "Officer" for node in club])
 
 
+def club_without_weights(club):
+    return nx.to_scipy_sparse_array(club, weight=None, format="csr")
+
+
 def interrupt(progress):
     raise KeyboardInterrupt
 
 
 @with_scikit_learn_checks(efge.EFGE(dim=4, walks_per_node=2, seed=0))
-def test_scikit_learn_is_content(estimator, check):
+def test_scikit_learns_estimator_checks_pass(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
@@ -69,7 +73,7 @@ def test_transform_knows_only_nodes_that_were_fitted(club):
         model.transform([(0, 99)])
 
 
-def test_nodes_of_a_side_are_near_each_other(club, sides):
+def test_nodes_of_the_same_club_are_nearest_to_each_other(club, sides):
     for family in ("bernoulli", "poisson", "normal"):
         embedding = efge.EFGE(family, dim=32, seed=1, epochs=3).fit(club).embedding_
         rows, _ = embedding.nearest(k=3)
@@ -83,19 +87,24 @@ def test_a_pipeline_classifies_nodes(club, sides):
     assert list(frame.columns) == ["efge0", "efge1"]
 
 
-def test_a_search_with_a_splitter_of_its_own(club):
-    """The whole graph is fitted in each split; what is left out is known to the scorer alone."""
-    adjacency = nx.to_scipy_sparse_array(club, weight=None, format="csr")
-    whole = np.arange(len(club))
+def test_a_grid_search_chooses_the_highest_held_out_likelihood(club):
+    """Each split fits the full graph; the held-out pairs are known to the scorer alone."""
+    every_node = np.arange(len(club))
     search = GridSearchCV(
         efge.EFGE(seed=1, walks_per_node=10),
         {"dim": [2, 16], "family": ["bernoulli", efge.Normal(0.5)]},
         scoring=lambda model, graph, labels=None: model.history_["log_likelihood"][-1],
-        cv=[(whole, whole)],
+        cv=[(every_node, every_node)],
     )
-    search.fit(adjacency)
-    assert search.best_params_["dim"] in (2, 16)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    search.fit(club_without_weights(club))
+    fits = [
+        efge.EFGE(seed=1, walks_per_node=10).set_params(**params).fit(club_without_weights(club))
+        for params in search.cv_results_["params"]
+    ]
+    expected = [model.history_["log_likelihood"][-1] for model in fits]
+    assert search.cv_results_["mean_test_score"].tolist() == expected
+    assert len(set(expected)) == 4
+    assert search.best_params_ == search.cv_results_["params"][int(np.argmax(expected))]
 
 
 def test_ready_walks_are_trained_on_as_they_are(club):
@@ -108,7 +117,7 @@ def test_ready_walks_are_trained_on_as_they_are(club):
         efge.EFGE(dim=8).fit(efge.Walks(club, efge.CorpusWalk([[0, "zoe"]])))
 
 
-def test_walks_go_by_weights_unless_told_otherwise():
+def test_walks_follow_weights_by_default():
     graph = [("a", "b", 1000.0), ("a", "c", 0.001), ("b", "c", 0.001), ("c", "d", 1.0)]
     fitted = {walk: efge.EFGE(dim=8, walk=walk, seed=1).fit(graph).embedding_ for walk in ("node2vec", "uniform")}
     weighted = efge.EFGE(dim=8, walk="weighted", seed=1).fit(graph).embedding_
@@ -123,41 +132,41 @@ def test_fitted_models_pickle(club):
     assert twin.get_params() == model.get_params()
 
 
-def test_a_failed_fit_leaves_no_trace(club):
+def test_a_failed_fit_stores_nothing(club):
     model = efge.EFGE(dim=8, seed=1)
     with pytest.raises(KeyboardInterrupt):
         model.fit(club, progress=interrupt)
     assert not [name for name in vars(model) if name.endswith("_")]
 
 
-def test_what_diverged_comes_back_from_another_process():
+def test_training_errors_can_be_pickled():
     error = pickle.loads(pickle.dumps(efge.TrainingError("too large", 3)))
     assert (str(error), error.trained) == ("too large", 3)
 
 
-def test_progress_is_told_to_the_end(club):
-    told = []
-    efge.EFGE(dim=8, seed=1).fit(club, progress=told.append)
-    pairs = [step.pairs for step in told]
+def test_progress_reaches_its_total(club):
+    reports = []
+    efge.EFGE(dim=8, seed=1).fit(club, progress=reports.append)
+    pairs = [step.pairs for step in reports]
     assert pairs == sorted(pairs)
     assert pairs[0] == 0
-    assert pairs[-1] == told[-1].total == 34 * 80 * 90
-    assert np.isfinite(told[-1].log_likelihood)
+    assert pairs[-1] == reports[-1].total == 34 * 80 * 90
+    assert np.isfinite(reports[-1].log_likelihood)
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"dim": 0}, "dim is a whole number from 1 on; got 0"),
-        ({"dim": 2.5}, "dim is a whole number from 1 on; got 2.5"),
-        ({"dim": "many"}, "dim is a whole number from 1 on; got 'many'"),
-        ({"window": 0}, "window is a whole number"),
-        ({"negatives": 0}, "negatives is a whole number"),
-        ({"epochs": 0}, "epochs is a whole number"),
-        ({"patience": 0}, "patience is a whole number"),
-        ({"walks_per_node": 0}, "walks_per_node is a whole number"),
-        ({"walk_length": 0}, "walk_length is a whole number"),
-        ({"threads": 0}, "threads is a whole number"),
+        ({"dim": 0}, "dim must be a positive integer; got 0"),
+        ({"dim": 2.5}, "dim must be a positive integer; got 2.5"),
+        ({"dim": "many"}, "dim must be a positive integer; got 'many'"),
+        ({"window": 0}, "window must be a positive integer"),
+        ({"negatives": 0}, "negatives must be a positive integer"),
+        ({"epochs": 0}, "epochs must be a positive integer"),
+        ({"patience": 0}, "patience must be a positive integer"),
+        ({"walks_per_node": 0}, "walks_per_node must be a positive integer"),
+        ({"walk_length": 0}, "walk_length must be a positive integer"),
+        ({"threads": 0}, "threads must be a positive integer"),
         ({"learning_rate": 0.0}, "learning_rate are positive"),
         ({"learning_rate": 0.00001}, "the first one not larger; got 0.0001 and 1e-05"),
         ({"learning_rate": float("nan")}, "learning_rate are positive"),
@@ -170,17 +179,14 @@ def test_progress_is_told_to_the_end(club):
     ],
     ids=repr,
 )
-def test_what_cannot_be_is_refused_when_fitting(club, changes, message):
+def test_invalid_parameters_are_refused_when_fitting(club, changes, message):
     model = efge.EFGE(**changes)
     with pytest.raises(ValueError, match=message):
         model.fit(club)
 
 
 def test_scores_on_cora_are_the_published_ones(networks):
-    graph = efge.read_graph(networks / "cora" / "edges.tsv", nodes=networks / "cora" / "nodes.txt")
-    given = np.loadtxt(networks / "cora" / "labels.tsv", int)
-    labels = np.zeros(graph.n_nodes, int)
-    labels[graph.rows(given[:, 0].tolist())] = given[:, 1]
+    graph, labels = labelled_network(networks / "cora")
     vectors = efge.EFGE(seed=0).fit_transform(graph)
     order = np.random.default_rng(0).permutation(len(labels))
     half = len(order) // 2

@@ -1,7 +1,8 @@
-"""Nothing lost: a training that is stopped, killed or damaged goes on to the same bytes, or says why it cannot."""
+"""Training that was stopped, killed or damaged resumes to the same bytes, or says why it cannot."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
@@ -16,9 +17,9 @@ import numpy as np
 import pytest
 
 import efge
-from efge.training.checkpoints import Checkpoints, Stopped
+from efge.training.checkpoints import Checkpoints, TrainingInterrupt, TrainingState
 
-# How often the command is killed; `EFGE_KILLS=60 pytest tests/test_checkpoints.py -k killed` takes some minutes.
+# How often the command is killed; `EFGE_KILLS=60 pytest tests/training/test_checkpoints.py -k killed` takes minutes.
 KILLS = int(os.environ.get("EFGE_KILLS", "6"))
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 
@@ -27,85 +28,85 @@ def model(**changes):
     return efge.EFGE(**({"dim": 16, "walks_per_node": 40, "epochs": 2, "seed": 1, "threads": 1} | changes))
 
 
-def states(folder):
+def files(folder):
     return sorted(path.name for path in Path(folder).iterdir())
 
 
-class BreakOffError(Exception):
+class StopTraining(Exception):  # noqa: N818
     pass
 
 
-def stop_after(pieces):
-    """Progress that breaks off after some pieces of work."""
-    seen = 0
+def stop_after(chunks):
+    """Return a progress callback that stops training after some chunks of work."""
+    reports = 0
 
-    def progress(at):
-        nonlocal seen
-        seen += 1
-        if seen > pieces:
-            raise BreakOffError
+    def progress(report):
+        nonlocal reports
+        reports += 1
+        if reports > chunks:
+            raise StopTraining
 
     return progress
 
 
 @pytest.fixture(scope="module")
-def whole():
+def uninterrupted():
     return model().fit(GRAPH)
 
 
-@pytest.mark.parametrize("pieces", [1, 2, 7, 15])
+@pytest.mark.parametrize("chunks", [1, 2, 7, 15])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_a_training_that_was_stopped_goes_on_to_the_same_bytes(tmp_path, whole, pieces, threads):
-    with pytest.raises(BreakOffError):
-        model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(pieces))
-    assert 1 <= len(states(tmp_path)) <= 2 if pieces > 1 else not states(tmp_path)
+def test_stopped_training_resumes_to_the_same_bytes(tmp_path, uninterrupted, chunks, threads):
+    with pytest.raises(StopTraining):
+        model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(chunks))
+    assert len(files(tmp_path)) == min(chunks - 1, 2)
     resumed = model(threads=threads).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert resumed.embedding_ == whole.embedding_
-    assert resumed.context_embedding_ == whole.context_embedding_
-    assert resumed.history_ == whole.history_
+    assert resumed.embedding_ == uninterrupted.embedding_
+    assert resumed.context_embedding_ == uninterrupted.context_embedding_
+    assert resumed.history_ == uninterrupted.history_
 
 
 @pytest.mark.parametrize(
     "changes", [{"family": "bernoulli-poisson"}, {"patience": 2}, {"trainer": "reference", "epochs": 1}]
 )
-def test_any_kind_of_training_goes_on(tmp_path, changes):
+def test_every_kind_of_training_can_be_resumed(tmp_path, changes):
     expected = model(**changes).fit(GRAPH)
-    with pytest.raises(BreakOffError):
+    with pytest.raises(StopTraining):
         model(**changes).fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(5))
     resumed = model(**changes).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
     assert resumed.embedding_ == expected.embedding_
     assert resumed.history_ == expected.history_
 
 
-def test_deepwalk_goes_on_too(tmp_path):
+def test_deepwalk_can_be_resumed(tmp_path):
     def deepwalk():
         return efge.DeepWalk(dim=16, walks_per_node=40, seed=1)
 
-    with pytest.raises(BreakOffError):
+    with pytest.raises(StopTraining):
         deepwalk().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(4))
     resumed = deepwalk().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
     assert resumed.embedding_ == deepwalk().fit(GRAPH).embedding_
 
 
-def test_checkpoints_change_nothing(tmp_path, whole):
-    assert model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0)).embedding_ == whole.embedding_
-    assert len(states(tmp_path)) == 2
+def test_saving_checkpoints_does_not_change_the_result(tmp_path, uninterrupted):
+    assert model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0)).embedding_ == uninterrupted.embedding_
+    assert len(files(tmp_path)) == 2
 
 
-def test_a_run_without_a_seed_goes_on_with_the_one_it_took(tmp_path):
-    with pytest.raises(BreakOffError):
+def test_a_run_without_a_seed_resumes_with_the_seed_it_had_chosen(tmp_path):
+    with pytest.raises(StopTraining):
         model(seed=None).fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(5))
     resumed = model(seed=None).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
     assert resumed.embedding_ == model(seed=resumed.seed_).fit(GRAPH).embedding_
 
 
-def test_resuming_without_a_state_begins_afresh(tmp_path, whole):
+def test_resuming_without_a_checkpoint_starts_from_the_beginning(tmp_path, uninterrupted):
     resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path / "new", resume=True))
-    assert resumed.embedding_ == whole.embedding_
+    assert resumed.embedding_ == uninterrupted.embedding_
 
 
-def stopped(folder, **changes):
-    with pytest.raises(BreakOffError):
+def stop_training(folder, **changes):
+    with pytest.raises(StopTraining):
         model(**changes).fit(GRAPH, checkpoint=Checkpoints(folder, every=0), progress=stop_after(5))
 
 
@@ -120,23 +121,23 @@ def stopped(folder, **changes):
         ({}, nx.path_graph(300), "graph '"),
     ],
 )
-def test_the_state_of_another_run_is_refused_with_what_differs(tmp_path, changes, graph, message):
-    stopped(tmp_path)
-    before = states(tmp_path)
+def test_a_checkpoint_of_another_run_is_refused_with_the_differences(tmp_path, changes, graph, message):
+    stop_training(tmp_path)
+    before = files(tmp_path)
     with pytest.raises(efge.CheckpointError, match=message):
         model(**changes).fit(graph, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert states(tmp_path) == before
+    assert files(tmp_path) == before
 
 
-def test_the_state_of_another_version_is_refused(tmp_path, monkeypatch):
-    stopped(tmp_path)
+def test_a_checkpoint_of_another_version_is_refused(tmp_path, monkeypatch):
+    stop_training(tmp_path)
     monkeypatch.setattr("efge.training.checkpoints.__version__", "9.9.9")
     with pytest.raises(efge.CheckpointError, match=f"version '{efge.__version__}', not '9.9.9'"):
         model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
 
 
-def test_a_folder_that_holds_a_state_is_not_overwritten(tmp_path):
-    stopped(tmp_path)
+def test_a_folder_that_contains_checkpoints_is_not_overwritten(tmp_path):
+    stop_training(tmp_path)
     with pytest.raises(
         efge.CheckpointError, match=r"resume it \(--resume .*resume=True\) in Python\), or name another folder"
     ):
@@ -151,115 +152,117 @@ def damage(path, kind):
         del data[-100:]
     elif kind == "empty":
         data.clear()
-    elif kind == "heading":
+    elif kind == "magic":
         data[5] ^= 1
     path.write_bytes(bytes(data))
 
 
-@pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "heading"])
-def test_a_damaged_state_falls_back_to_the_one_before_with_a_warning(tmp_path, whole, kind):
-    stopped(tmp_path)
+@pytest.mark.parametrize("kind", ["flipped", "cut", "empty", "magic"])
+def test_a_damaged_checkpoint_falls_back_to_the_one_before_with_a_warning(tmp_path, uninterrupted, kind):
+    stop_training(tmp_path)
     newest = max(tmp_path.iterdir(), key=lambda path: int(path.stem.split("-")[1]))
     damage(newest, kind)
-    with pytest.warns(RuntimeWarning, match="the state is damaged.*going on from the one before"):
+    with pytest.warns(RuntimeWarning, match="the checkpoint is damaged.*trying the checkpoint before it"):
         resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert resumed.embedding_ == whole.embedding_
+    assert resumed.embedding_ == uninterrupted.embedding_
 
 
-def test_if_all_states_are_damaged_training_begins_afresh(tmp_path, whole):
-    stopped(tmp_path)
+def test_if_all_checkpoints_are_damaged_training_starts_from_the_beginning(tmp_path, uninterrupted):
+    stop_training(tmp_path)
     for path in tmp_path.iterdir():
         damage(path, "flipped")
     with pytest.warns(RuntimeWarning, match="damaged"):
         resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert resumed.embedding_ == whole.embedding_
+    assert resumed.embedding_ == uninterrupted.embedding_
 
 
-def test_a_heading_that_claims_anything_is_refused(tmp_path):
-    stopped(tmp_path)
+def test_a_header_with_invented_values_is_refused(tmp_path):
+    stop_training(tmp_path)
     for path in tmp_path.iterdir():
-        path.write_bytes(b'efge checkpoint 1\n{"identity": 1, "state": {"pieces": 1000000000000}}\n' + bytes(32))
-    with pytest.warns(RuntimeWarning, match="damaged"):
-        model(walks_per_node=1).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
+        content = b'efge checkpoint 2\n{"run_identity": 1, "state": {"chunks_done": 1000000000000}}\n'
+        path.write_bytes(content + hashlib.sha256(content).digest())
+    with pytest.warns(RuntimeWarning, match="the checkpoint is damaged: its header cannot be read"):
+        resumed = model(walks_per_node=1).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
+    assert resumed.embedding_ == model(walks_per_node=1).fit(GRAPH).embedding_
 
 
-def test_saving_takes_little_of_the_time(tmp_path, monkeypatch):
-    kept = Checkpoints(tmp_path, every=1)
-    model().fit(GRAPH, checkpoint=kept)
-    kept._took = 3.0
-    kept._last = time.monotonic() - 100
-    written = states(tmp_path)
-    kept.keep(efge.checkpoints.State(10**6), (np.zeros((2, 2), np.float32),))
-    assert states(tmp_path) == written
+@pytest.mark.parametrize(("seconds_ago", "saved"), [(100, False), (1000, True)])
+def test_slow_saves_are_made_less_often(tmp_path, seconds_ago, saved):
+    """A save of 3 seconds may be repeated after 200 seconds, however often saving is asked for."""
+    checkpoints = Checkpoints(tmp_path, every=1)
+    checkpoints._save_seconds = 3.0
+    checkpoints._last_save = time.monotonic() - seconds_ago
+    checkpoints.save_if_due(TrainingState(10**6), (np.zeros((2, 2), np.float32),))
+    assert files(tmp_path) == ["checkpoint-1000000.efge"] * saved
 
 
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):
-        model().fit(GRAPH, checkpoint=tmp_path / "file" / "states")
+        model().fit(GRAPH, checkpoint=tmp_path / "file" / "checkpoints")
 
 
-def test_a_signal_saves_first(tmp_path, whole):
+def test_a_signal_saves_a_checkpoint_before_training_stops(tmp_path, uninterrupted):
     before = signal.getsignal(signal.SIGTERM)
 
-    def progress(at):
-        if at.pairs > at.total / 3:
+    def progress(report):
+        if report.pairs > report.total / 3:
             os.kill(os.getpid(), signal.SIGTERM)
 
-    with pytest.raises(Stopped):
+    with pytest.raises(TrainingInterrupt):
         model().fit(GRAPH, checkpoint=tmp_path, progress=progress)
-    assert len(states(tmp_path)) == 1
+    assert len(files(tmp_path)) == 1
     resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
-    assert resumed.embedding_ == whole.embedding_
+    assert resumed.embedding_ == uninterrupted.embedding_
     assert signal.getsignal(signal.SIGTERM) == before
 
 
 def embed(folder, *more):
     arguments = ["embed", "graph.txt", "-o", "v.npz", "--seed", "1", "--dim", "32", "--quiet"]
-    kept = ["--checkpoint", "states", "--resume", "--every", "0s"]
-    return [sys.executable, "-m", "efge", *arguments, *kept, *more]
+    resume = ["--checkpoint", "checkpoints", "--resume", "--every", "0s"]
+    return [sys.executable, "-m", "efge", *arguments, *resume, *more]
 
 
 @pytest.fixture
-def workplace(tmp_path):
+def workdir(tmp_path):
     edges = nx.barabasi_albert_graph(1500, 4, seed=1).edges
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in edges))
     return tmp_path
 
 
-def newest(workplace):
-    return max((int(path.stem.split("-")[1]) for path in workplace.glob("states/state-*.efge")), default=0)
+def newest(workdir):
+    return max((int(path.stem.split("-")[1]) for path in workdir.glob("checkpoints/checkpoint-*.efge")), default=0)
 
 
-def test_a_command_that_is_killed_again_and_again_ends_with_the_same_bytes(workplace):
-    subprocess.run(embed(workplace), cwd=workplace, check=True)
-    expected = (workplace / "v.npz").read_bytes()
-    shutil.rmtree(workplace / "states")
-    (workplace / "v.npz").unlink()
+def test_a_command_killed_again_and_again_ends_with_the_same_bytes(workdir):
+    subprocess.run(embed(workdir), cwd=workdir, check=True)
+    expected = (workdir / "v.npz").read_bytes()
+    shutil.rmtree(workdir / "checkpoints")
+    (workdir / "v.npz").unlink()
     chance = random.Random(0)
     kills = 0
     while kills < KILLS:
         how = [signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT][kills % 4]
-        before = newest(workplace)
+        before = newest(workdir)
         threads = str(1 + kills % 2)
-        process = subprocess.Popen(embed(workplace, "--threads", threads), cwd=workplace, stderr=subprocess.PIPE)
-        # Until it has got on a little, then a random while longer: in training, while saving, or in the final write.
-        while process.poll() is None and newest(workplace) <= before:
+        process = subprocess.Popen(embed(workdir, "--threads", threads), cwd=workdir, stderr=subprocess.PIPE)
+        # Wait for a new checkpoint, then a random time longer: in training, while saving, or in the final write.
+        while process.poll() is None and newest(workdir) <= before:
             time.sleep(0.001)
         time.sleep(chance.random() * 0.1)
         process.send_signal(how)
         _, message = process.communicate()
         kills += 1
-        assert not (workplace / "v.npz").exists() or (workplace / "v.npz").read_bytes() == expected
+        assert not (workdir / "v.npz").exists() or (workdir / "v.npz").read_bytes() == expected
         assert message.count(b"\n") == (1 if process.returncode in (130, 143) else 0), message
         if process.returncode == 0:
-            # It was done before the signal came: another round, from the start.
-            shutil.rmtree(workplace / "states")
-            (workplace / "v.npz").unlink()
-    subprocess.run(embed(workplace), cwd=workplace, check=True)
-    assert (workplace / "v.npz").read_bytes() == expected
-    # What a kill leaves of a file that was being written is none of the files that count.
-    assert {path.suffix for path in workplace.iterdir() if not path.name.startswith(".")} <= {
+            # It ended before the signal came: start again from the beginning.
+            shutil.rmtree(workdir / "checkpoints")
+            (workdir / "v.npz").unlink()
+    subprocess.run(embed(workdir), cwd=workdir, check=True)
+    assert (workdir / "v.npz").read_bytes() == expected
+    # A file that was being written when the process was killed has a hidden temporary name.
+    assert {path.suffix for path in workdir.iterdir() if not path.name.startswith(".")} <= {
         ".txt",
         ".npz",
         ".json",
@@ -267,37 +270,46 @@ def test_a_command_that_is_killed_again_and_again_ends_with_the_same_bytes(workp
     }
 
 
-def test_the_command_says_how_to_go_on(workplace):
-    process = subprocess.Popen(embed(workplace), cwd=workplace, stderr=subprocess.PIPE, text=True)
+def test_the_interrupted_command_says_how_to_resume(workdir):
+    process = subprocess.Popen(embed(workdir), cwd=workdir, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
-    while not list(workplace.glob("states/*.efge")) and time.monotonic() < deadline:
+    while not list(workdir.glob("checkpoints/*.efge")) and time.monotonic() < deadline:
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     message = process.communicate()[1]
-    assert (process.returncode, message) == (130, "efge: stopped; the state is kept in states, and --resume goes on\n")
+    assert (process.returncode, message) == (
+        130,
+        "efge: stopped; checkpoints are in checkpoints; add --resume to continue\n",
+    )
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--resume"], "resuming needs the folder of the state"),
-        (["--checkpoint", "states", "-m", "hope"], "--checkpoint is for models that learn from walks; HOPE does not"),
-        (["--checkpoint", "states", "--every", "soon"], "a time is a number of s, min or h, as 30s; got 'soon'"),
+        (["--resume"], "--resume needs the folder of the checkpoints; add --checkpoint FOLDER"),
+        (
+            ["--checkpoint", "checkpoints", "-m", "hope"],
+            "--checkpoint is for models that learn from walks; HOPE does not",
+        ),
+        (
+            ["--checkpoint", "checkpoints", "--every", "soon"],
+            "a time is a number followed by s, min or h, such as 30s; got 'soon'",
+        ),
     ],
 )
-def test_options_that_make_no_sense_are_refused(workplace, arguments, message):
+def test_invalid_options_are_refused(workdir, arguments, message):
     command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", *arguments]
-    done = subprocess.run(command, cwd=workplace, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=workdir, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert done.stderr.startswith(f"efge: {message}")
 
 
-def test_all_of_a_state_comes_back(tmp_path):
-    saved, identity = efge.checkpoints.State(3, {"pairs": [0, 9], "log_likelihood": [-4.0, -2.5]}, 2, -1.5), {"seed": 1}
+def test_a_checkpoint_restores_state_and_tables(tmp_path):
+    saved, identity = TrainingState(3, {"pairs": [0, 9], "log_likelihood": [-4.0, -2.5]}, 2, -1.5), {"seed": 1}
     table = np.random.default_rng(0).random((5, 3)).astype(np.float32)
     first = Checkpoints(tmp_path, every=0)
-    first.begin(identity, (np.empty_like(table),))
-    first.keep(saved, (table,))
-    again, other = Checkpoints(tmp_path, resume=True), np.zeros_like(table)
-    assert again.begin(identity, (other,)) == saved
-    assert other.tolist() == table.tolist()
+    first.restore(identity, (np.empty_like(table),))
+    first.save_if_due(saved, (table,))
+    second, restored = Checkpoints(tmp_path, resume=True), np.zeros_like(table)
+    assert second.restore(identity, (restored,)) == saved
+    assert restored.tolist() == table.tolist()

@@ -1,4 +1,4 @@
-"""Walks: right by their exact probabilities, equal to their slow twin, the same at any number of threads."""
+"""Walks have exact transition probabilities, equal their slow twin, and are the same at any number of threads."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from itertools import islice, pairwise
 import networkx as nx
 import numpy as np
 import pytest
-from scipy.stats import chi2
+from scipy.stats import chi2, poisson
 
 import efge
 import reference
-from efge.kernels import walks as kernel
+from efge.kernels.random import random_permutation
 from efge.random import stream_key
-from efge.walks.strategies import _steps, as_strategy
+from efge.walks.strategies import _transition_tables, as_strategy
 
 
 def small_graph(*, directed=False, weighted=False):
-    """Hubs, a triangle, a self loop, a two-way edge in the directed case; no dead end."""
+    """Return a graph with hubs, a triangle, a self-loop and, if directed, an edge in both directions; no dead end."""
     edges = [(0, 1, 1.0), (0, 2, 3.0), (1, 2, 0.5), (2, 3, 2.0), (3, 4, 1.0), (4, 0, 4.0), (2, 2, 1.5), (1, 3, 0.25)]
     if directed:
         edges += [(1, 0, 2.0), (3, 2, 0.75), (4, 2, 1.0)]
@@ -45,19 +45,19 @@ STRATEGIES = [
 ]
 
 
-def settings(strategy):
-    """The factors of a strategy, for the exact probabilities."""
+def reference_settings(strategy):
+    """Return the arguments of a strategy for `reference.transition_probabilities`."""
     if isinstance(strategy, efge.Node2VecWalk):
         return {"p": strategy.p, "q": strategy.q, "weighted": True}
     return {"weighted": isinstance(strategy, efge.WeightedWalk)}
 
 
-def rows(walks, epoch=0):
-    return [walk.tolist() for some in walks.rounds(epoch) for walk in some]
+def as_lists(walks, epoch=0):
+    return [walk.tolist() for batch in walks.batches(epoch) for walk in batch]
 
 
 def count_transitions(walks):
-    """How often each (before, node) went to each target; the last two nodes of short walks, so that counts are many."""
+    """Count how often a walk that came from `before` to `node` went on to each target."""
     counts = defaultdict(Counter)
     for walk in walks:
         for before, node, target in zip(walk, walk[1:], walk[2:], strict=False):
@@ -65,16 +65,16 @@ def count_transitions(walks):
     return counts
 
 
-def surprise(graph, counts, **factors):
-    """p-value of the observed transitions under the exact probabilities: a chi-square over all contexts together."""
+def p_value(graph, counts, **factors):
+    """Return the p-value of a chi-square test of all observed transitions against the exact probabilities."""
     statistic, freedom = 0.0, 0
     for (before, node), observed in counts.items():
         expected = reference.transition_probabilities(graph, before, node, **factors)
-        assert set(observed) <= set(expected), "a step along no edge"
+        assert set(observed) <= set(expected), "a step that follows no edge"
         total = sum(observed.values())
         if total * min(expected.values()) < 5:
             continue
-        statistic += sum((observed[x] - total * share) ** 2 / (total * share) for x, share in expected.items())
+        statistic += sum((observed[x] - total * prob) ** 2 / (total * prob) for x, prob in expected.items())
         freedom += len(expected) - 1
     assert freedom > 10
     return chi2.sf(statistic, freedom)
@@ -85,49 +85,77 @@ def surprise(graph, counts, **factors):
 def test_transitions_have_their_exact_probabilities(kind, strategy):
     graph = small_graph(**kind)
     walks = efge.Walks(graph, strategy, walks_per_node=4000, walk_length=10, seed=11)
-    assert surprise(graph, count_transitions(rows(walks)), **settings(strategy)) > 1e-3
+    assert p_value(graph, count_transitions(as_lists(walks)), **reference_settings(strategy)) > 1e-3
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bound_notices_a_wrong_p_or_q(kind):
+def test_the_chi_square_test_detects_a_wrong_p_or_q(kind):
     graph = small_graph(**kind)
-    counts = count_transitions(rows(efge.Walks(graph, efge.Node2VecWalk(0.5, 2.0), walks_per_node=4000, seed=11)))
+    counts = count_transitions(as_lists(efge.Walks(graph, efge.Node2VecWalk(0.5, 2.0), walks_per_node=4000, seed=11)))
     for p, q in ((2.0, 0.5), (0.5, 0.5), (2.0, 2.0), (0.55, 2.0), (0.5, 1.8), (1.0, 1.0)):
-        assert surprise(graph, counts, p=p, q=q) < 1e-6
+        assert p_value(graph, counts, p=p, q=q) < 1e-6
 
 
 @pytest.mark.parametrize("directed", [False, True])
 @pytest.mark.parametrize("strategy", [efge.WeightedWalk(), efge.Node2VecWalk(0.5, 2.0)], ids=str)
-def test_the_bound_notices_missing_weights(directed, strategy):
+def test_the_chi_square_test_detects_missing_weights(directed, strategy):
     graph = small_graph(directed=directed, weighted=True)
-    bare = efge.as_graph(graph, weighted=False)
-    factors = settings(strategy) | {"weighted": True}
-    counts = count_transitions(rows(efge.Walks(graph, strategy, walks_per_node=4000, seed=11)))
-    assert surprise(bare, counts, **factors) < 1e-6
+    unweighted = efge.as_graph(graph, weighted=False)
+    factors = reference_settings(strategy) | {"weighted": True}
+    counts = count_transitions(as_lists(efge.Walks(graph, strategy, walks_per_node=4000, seed=11)))
+    assert p_value(unweighted, counts, **factors) < 1e-6
 
 
-@pytest.mark.parametrize(("p", "q"), [(1e-4, 1.0), (1e4, 1e4), (1e4, 1e-4), (1e-4, 1e4), (1.0, 1e4), (1.0, 1e-3)])
+EXTREME = [(1e-4, 1.0), (1e4, 1e4), (1e4, 1e-4), (1e-4, 1e4), (1.0, 1e4), (1.0, 1e-3)]
+# In a star and a clique nearly every proposal is rejected, so that the exact distribution has to be summed.
+EXTREME_GRAPHS = {
+    "star": efge.as_graph(nx.star_graph(5)),
+    "clique": efge.as_graph(nx.complete_graph(4)),
+    "weighted": small_graph(weighted=True),
+}
+
+
+def p_values_with_rare_steps(graph, walks, p, q):
+    """Return two p-values: of a chi-square test of common steps, and of a Poisson test of the number of rare ones."""
+    statistic, freedom, rare, expected_rare = 0.0, 0, 0, 0.0
+    for (before, node), observed in count_transitions(walks).items():
+        expected = reference.transition_probabilities(graph, before, node, p=p, q=q)
+        assert set(observed) <= set(expected), "a step that follows no edge"
+        total = sum(observed.values())
+        for target, prob in expected.items():
+            if total * prob > 5 and total * (1 - prob) > 5:
+                statistic += (observed[target] - total * prob) ** 2 / (total * prob * (1 - prob))
+                freedom += 1
+            elif prob < 0.5:
+                rare += observed[target]
+                expected_rare += total * prob
+    tails = poisson.cdf(rare, expected_rare), poisson.sf(rare - 1, expected_rare)
+    return [chi2.sf(statistic, freedom) if freedom else 1.0, 2 * min(tails) if expected_rare else 1.0]
+
+
+def extreme_p_values(walks, p, q):
+    return [value for name in walks for value in p_values_with_rare_steps(EXTREME_GRAPHS[name], walks[name], p, q)]
+
+
+@pytest.mark.parametrize(("p", "q"), EXTREME)
 def test_extreme_p_and_q_are_exact_too(p, q):
-    # In a star and a clique nearly every proposal is rejected, so that the exact distribution has to be summed up.
-    for graph in (efge.as_graph(nx.star_graph(5)), efge.as_graph(nx.complete_graph(4)), small_graph(weighted=True)):
-        walks = rows(efge.Walks(graph, efge.Node2VecWalk(p, q), walks_per_node=1500, walk_length=12, seed=5))
-        statistic, freedom = 0.0, 0
-        for (before, node), observed in count_transitions(walks).items():
-            expected = reference.transition_probabilities(graph, before, node, p=p, q=q)
-            total = sum(observed.values())
-            for target, share in expected.items():
-                if total * share > 5 and total * (1 - share) > 5:
-                    statistic += (observed[target] - total * share) ** 2 / (total * share * (1 - share))
-                    freedom += 1
-                else:
-                    assert abs(observed[target] - total * share) < 25
-        assert statistic < chi2.isf(1e-6, freedom) if freedom else True
+    walks = {
+        name: as_lists(efge.Walks(graph, efge.Node2VecWalk(p, q), walks_per_node=1500, walk_length=12, seed=5))
+        for name, graph in EXTREME_GRAPHS.items()
+    }
+    assert min(extreme_p_values(walks, p, q)) > 1e-4
+    assert min(extreme_p_values(walks, p / 10, q)) < 1e-6, "the tests do not detect a wrong p"
+    # In two cases, the steps that depend on q are too rare for so few walks to detect a wrong q.
+    if (p, q) not in ((1e4, 1e-4), (1e-4, 1e4)):
+        assert min(extreme_p_values(walks, p, q / 10)) < 1e-6, "the tests do not detect a wrong q"
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "weighted"])
 def test_long_walks_end_in_the_stationary_distribution(strategy):
     graph = small_graph(weighted=True)
-    ends = Counter(walk[-1] for walk in rows(efge.Walks(graph, strategy, walks_per_node=8000, walk_length=60, seed=3)))
+    ends = Counter(
+        walk[-1] for walk in as_lists(efge.Walks(graph, strategy, walks_per_node=8000, walk_length=60, seed=3))
+    )
     mass = np.array([sum(reference.edge_weights(graph, node)) for node in range(graph.n_nodes)])
     if strategy == "uniform":
         mass = graph.degrees
@@ -144,8 +172,8 @@ def test_long_walks_end_in_the_stationary_distribution(strategy):
 def test_walks_equal_those_of_the_slow_twin(kind, strategy):
     graph = efge.as_graph(small_graph(**kind), nodes=["alone"])
     walks = efge.Walks(graph, strategy, walks_per_node=8, walk_length=9, seed=2)
-    key, factors = int(stream_key(2, 0, "walks")), settings(strategy)
-    for number, walk in enumerate(rows(walks)):
+    key, factors = int(stream_key(2, 0, "walks")), reference_settings(strategy)
+    for number, walk in enumerate(as_lists(walks)):
         if isinstance(strategy, efge.Node2VecWalk):
             twin = reference.second_order_walk(graph, walk[0], key, number, 9, strategy.p, strategy.q)
         else:
@@ -159,32 +187,32 @@ def test_walks_of_any_length_equal_those_of_the_slow_twin(length):
     graph = efge.as_graph(nx.gnp_random_graph(80, 0.03, seed=4, directed=True))
     walks = efge.Walks(graph, efge.Node2VecWalk(0.5, 2.0), walks_per_node=3, walk_length=length, seed=0)
     key = int(stream_key(0, 0, "walks"))
-    for number, walk in enumerate(rows(walks)):
+    for number, walk in enumerate(as_lists(walks)):
         assert walk == reference.second_order_walk(graph, walk[0], key, number, length, 0.5, 2.0)
 
 
-def test_shuffle_equals_its_twin_and_is_a_permutation():
+def test_random_permutation_equals_its_twin():
     for n in (0, 1, 2, 7, 1000):
         order = np.empty(n, np.int32)
-        kernel.shuffle(np.uint64(9), order)
-        assert order.tolist() == reference.shuffle(9, n)
+        random_permutation(np.uint64(9), order)
+        assert order.tolist() == reference.random_permutation(9, n)
         assert sorted(order.tolist()) == list(range(n))
 
 
-def test_weights_near_the_largest_float_are_no_trouble():
+def test_weights_near_the_largest_float_do_not_overflow():
     edges = [(0, 1, 1e308), (0, 2, 1.5e308), (1, 2, 1.2e308), (0, 3, 0.5e308), (3, 1, 1e308)]
     for directed in (False, True):
         huge = efge.as_graph(edges, directed=directed)
         small = efge.as_graph([(u, v, weight * 2.0**-1000) for u, v, weight in edges], directed=directed)
         for strategy in STRATEGIES:
-            assert rows(efge.Walks(huge, strategy, seed=1)) == rows(efge.Walks(small, strategy, seed=1))
+            assert as_lists(efge.Walks(huge, strategy, seed=1)) == as_lists(efge.Walks(small, strategy, seed=1))
 
 
-def test_every_order_of_a_shuffle_is_equally_likely():
+def test_all_permutations_are_equally_likely():
     orders = Counter()
     order = np.empty(3, np.int32)
     for key in range(6000):
-        kernel.shuffle(np.uint64(key), order)
+        random_permutation(np.uint64(key), order)
         orders[tuple(order.tolist())] += 1
     assert len(orders) == 6
     assert chi2.sf(sum((count - 1000) ** 2 / 1000 for count in orders.values()), 5) > 1e-3
@@ -195,32 +223,32 @@ def test_alias_tables_hold_the_weights(scale):
     rng = np.random.default_rng(1)
     weights = rng.exponential(size=40) ** 3 * scale
     graph = efge.Graph([0, *[40] * 40], range(40), weights, directed=True)
-    steps = _steps(graph, weighted=True)
-    keep, other = steps.keep[:40].astype(float) / 2**32, steps.other[:40]
-    share = keep.copy()
-    np.add.at(share, other, 1 - keep)
-    np.testing.assert_allclose(share / 40, weights / scale / (weights / scale).sum(), atol=1e-9)
+    tables = _transition_tables(graph, weighted=True)
+    prob, alias = tables.prob[:40].astype(float) / 2**32, tables.alias[:40]
+    mass = prob.copy()
+    np.add.at(mass, alias, 1 - prob)
+    np.testing.assert_allclose(mass / 40, weights / scale / (weights / scale).sum(), atol=1e-9)
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
 def test_walks_are_the_same_at_any_number_of_threads(strategy):
     graph = efge.as_graph(nx.gnp_random_graph(300, 0.02, seed=1))
     one, *others = (
-        list(efge.Walks(graph, strategy, walks_per_node=7, walk_length=50, seed=8, threads=threads).rounds())
+        list(efge.Walks(graph, strategy, walks_per_node=7, walk_length=50, seed=8, threads=threads).batches())
         for threads in (1, 2, 3, 16)
     )
     for other in others:
-        assert [some.nodes.tobytes() for some in other] == [some.nodes.tobytes() for some in one]
-        assert [some.offsets.tobytes() for some in other] == [some.offsets.tobytes() for some in one]
+        assert [batch.nodes.tobytes() for batch in other] == [batch.nodes.tobytes() for batch in one]
+        assert [batch.offsets.tobytes() for batch in other] == [batch.offsets.tobytes() for batch in one]
 
 
-def test_walks_do_not_depend_on_the_size_of_rounds(monkeypatch):
+def test_walks_do_not_depend_on_the_size_of_batches(monkeypatch):
     graph = efge.as_graph(nx.gnp_random_graph(300, 0.02, seed=1))
     walks = efge.Walks(graph, efge.Node2VecWalk(0.5, 2), walks_per_node=3, walk_length=20, seed=8)
-    whole = rows(walks)
-    monkeypatch.setattr("efge.walks.walks._ROUND_NODES", 1000)
-    assert len(list(walks.rounds())) == 18
-    assert rows(walks) == whole
+    expected = as_lists(walks)
+    monkeypatch.setattr("efge.walks.walks._BATCH_NODES", 1000)
+    assert len(list(walks.batches())) == 18
+    assert as_lists(walks) == expected
 
 
 DIGESTS = {
@@ -234,23 +262,23 @@ DIGESTS = {
 def test_walks_are_the_same_on_every_machine(name):
     strategy = efge.Node2VecWalk(0.5, 2.0) if name == "node2vec" else name
     walks = efge.Walks(nx.karate_club_graph(), strategy, walks_per_node=20, walk_length=10, seed=123)
-    assert hashlib.sha256(str(rows(walks)).encode()).hexdigest()[:16] == DIGESTS[name]
+    assert hashlib.sha256(str(as_lists(walks)).encode()).hexdigest()[:16] == DIGESTS[name]
 
 
-def test_seeds_and_epochs_give_other_walks():
+def test_other_seeds_and_epochs_give_other_walks():
     graph = nx.karate_club_graph()
     first = efge.Walks(graph, seed=1)
-    assert rows(first) == rows(first)
-    assert rows(first) == rows(efge.Walks(graph, seed=1))
-    assert rows(first) != rows(first, epoch=1)
-    assert rows(first) != rows(efge.Walks(graph, seed=2))
+    assert as_lists(first) == as_lists(first)
+    assert as_lists(first) == as_lists(efge.Walks(graph, seed=1))
+    assert as_lists(first) != as_lists(first, epoch=1)
+    assert as_lists(first) != as_lists(efge.Walks(graph, seed=2))
     assert efge.Walks(graph).seed != efge.Walks(graph).seed
 
 
-def test_each_pass_visits_every_node_once_in_an_order_of_its_own():
-    walks = rows(efge.Walks(nx.karate_club_graph(), walks_per_node=5, walk_length=2, seed=0))
+def test_each_pass_starts_at_every_node_once_in_its_own_order():
+    walks = as_lists(efge.Walks(nx.karate_club_graph(), walks_per_node=5, walk_length=2, seed=0))
     passes = [tuple(walk[0] for walk in walks[begin : begin + 34]) for begin in range(0, 170, 34)]
-    assert all(sorted(one) == list(range(34)) for one in passes)
+    assert all(sorted(order) == list(range(34)) for order in passes)
     assert len(set(passes)) == 5
 
 
@@ -262,34 +290,37 @@ def test_a_walk_stops_at_a_dead_end_and_an_isolated_node_is_alone(strategy):
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES, ids=str)
-def test_small_graphs_walk_too(strategy):
-    assert rows(efge.Walks(efge.as_graph([]), strategy, seed=0)) == []
-    assert rows(efge.Walks(efge.as_graph([], nodes=["a"]), strategy, walks_per_node=2, seed=0)) == [[0], [0]]
-    assert rows(efge.Walks([(0, 0)], strategy, walks_per_node=1, walk_length=4, seed=0)) == [[0, 0, 0, 0]]
-    assert rows(efge.Walks([("a", "b")], strategy, walks_per_node=1, walk_length=1, seed=0)) in ([[0], [1]], [[1], [0]])
+def test_tiny_graphs_have_the_expected_walks(strategy):
+    assert as_lists(efge.Walks(efge.as_graph([]), strategy, seed=0)) == []
+    assert as_lists(efge.Walks(efge.as_graph([], nodes=["a"]), strategy, walks_per_node=2, seed=0)) == [[0], [0]]
+    assert as_lists(efge.Walks([(0, 0)], strategy, walks_per_node=1, walk_length=4, seed=0)) == [[0, 0, 0, 0]]
+    assert as_lists(efge.Walks([("a", "b")], strategy, walks_per_node=1, walk_length=1, seed=0)) in (
+        [[0], [1]],
+        [[1], [0]],
+    )
 
 
-def test_walks_stream_in_rounds_of_bounded_size():
-    # So many walks could never be held, nor even be counted one by one.
+def test_batches_have_a_bounded_size():
+    # Far too many walks to hold in memory, or even to count one by one.
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=10**12, walk_length=40, seed=0)
-    for some in islice(walks.rounds(), 3):
-        assert some.nodes.nbytes + some.offsets.nbytes < 10 * 2**20
+    for batch in islice(walks.batches(), 3):
+        assert batch.nodes.nbytes + batch.offsets.nbytes < 10 * 2**20
     assert len(walks) == 34 * 10**12
 
 
-def test_wrong_settings_are_refused():
+def test_invalid_settings_are_refused():
     graph = [(0, 1)]
     with pytest.raises(ValueError, match="no walk strategy 'fast'; known: uniform, weighted, node2vec"):
         efge.Walks(graph, "fast")
     for name, value in (("walk_length", 0), ("walks_per_node", -1), ("threads", 0), ("walk_length", 1.5)):
-        with pytest.raises(ValueError, match=f"{name} is a whole number from 1 on; got {value}"):
+        with pytest.raises(ValueError, match=f"{name} must be a positive integer; got {value}"):
             efge.Walks(graph, **{name: value})
     for p, q in ((0, 1), (1, -1), (float("nan"), 1), (1, float("inf"))):
         with pytest.raises(ValueError, match="is positive and finite"):
-            rows(efge.Walks(graph, efge.Node2VecWalk(p, q)))
+            as_lists(efge.Walks(graph, efge.Node2VecWalk(p, q)))
 
 
-def test_strategies_are_frozen_equal_and_named():
+def test_strategies_are_immutable_comparable_and_found_by_name():
     assert as_strategy("node2vec") == efge.Node2VecWalk() == efge.Node2VecWalk(1.0, 1.0)
     assert len({efge.UniformWalk(), efge.UniformWalk(), efge.WeightedWalk()}) == 2
     with pytest.raises(AttributeError):
@@ -297,7 +328,7 @@ def test_strategies_are_frozen_equal_and_named():
 
 
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz", ".txt.zst"])
-def test_a_corpus_comes_back_as_it_was_saved(tmp_path, suffix):
+def test_a_saved_corpus_is_read_back_unchanged(tmp_path, suffix):
     names = [
         "a b",
         "Ünï\u2003cødé",
@@ -318,7 +349,7 @@ def test_a_corpus_comes_back_as_it_was_saved(tmp_path, suffix):
     walks = efge.Walks(graph, walks_per_node=30, walk_length=5, seed=0)
     walks.save(tmp_path / f"walks{suffix}")
     corpus = efge.Walks(graph, efge.CorpusWalk(tmp_path / f"walks{suffix}"))
-    assert rows(corpus) == rows(walks)
+    assert as_lists(corpus) == as_lists(walks)
     assert list(corpus) == list(walks)
     assert len(corpus) == len(walks)
 
@@ -330,50 +361,52 @@ def test_a_corpus_is_text_that_other_tools_read(tmp_path):
         assert [line.split() for line in lines] == list(walks)
 
 
-def test_a_corpus_of_another_tool_is_read(tmp_path):
+def test_a_corpus_written_by_another_tool_is_read(tmp_path):
     graph = efge.as_graph([(10, 11), (11, 12)])
     (tmp_path / "walks.txt").write_bytes(b"10 11  12\t11\r\n\n12\n11 10")
     assert list(efge.Walks(graph, efge.CorpusWalk(tmp_path / "walks.txt"))) == [[10, 11, 12, 11], [12], [11, 10]]
 
 
-def test_a_corpus_larger_than_a_block_is_read_in_rounds(tmp_path):
+def test_a_corpus_larger_than_a_chunk_is_read_in_batches(tmp_path):
     graph = efge.as_graph(nx.gnp_random_graph(2000, 0.01, seed=0))
     walks = efge.Walks(graph, walks_per_node=80, seed=0)
     walks.save(tmp_path / "walks.txt")
-    corpus = list(efge.Walks(graph, efge.CorpusWalk(tmp_path / "walks.txt")).rounds())
+    corpus = list(efge.Walks(graph, efge.CorpusWalk(tmp_path / "walks.txt")).batches())
     assert len(corpus) > 2
-    assert [walk.tolist() for some in corpus for walk in some] == rows(walks)
+    assert [walk.tolist() for batch in corpus for walk in batch] == as_lists(walks)
 
 
-def test_an_unknown_node_in_a_corpus_is_named_with_its_line(tmp_path):
+def test_an_unknown_node_in_a_corpus_is_reported_with_its_line(tmp_path):
     (tmp_path / "walks.txt").write_text("a b\nb a b\na zed\n")
     corpus = efge.Walks([("a", "b")], efge.CorpusWalk(tmp_path / "walks.txt"))
-    with pytest.raises(efge.GraphError, match=r"walks.txt, line 3: a walk goes over nodes of the graph; .* 'zed'"):
+    with pytest.raises(
+        efge.GraphError, match=r"walks.txt, line 3: every node of a walk is in the graph; there is no node 'zed'"
+    ):
         list(corpus)
     with pytest.raises(efge.GraphError, match=r"nowhere\.txt: no such file"):
         list(efge.Walks([("a", "b")], efge.CorpusWalk(tmp_path / "nowhere.txt")))
 
 
-def test_names_that_are_written_alike_cannot_be_saved(tmp_path):
+def test_different_nodes_with_the_same_written_name_cannot_be_saved(tmp_path):
     with pytest.raises(efge.GraphError, match="cannot be told apart"):
         efge.Walks([(1, "1")], seed=0).save(tmp_path / "walks.txt")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_corpus_that_fails_half_way_leaves_what_was_there(tmp_path, monkeypatch):
+def test_an_interrupted_save_leaves_the_old_file_unchanged(tmp_path, monkeypatch):
     path = tmp_path / "walks.txt"
-    path.write_text("precious")
+    path.write_text("old content")
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=10, seed=0)
-    monkeypatch.setattr("efge.walks.walks._ROUND_NODES", 500)
+    monkeypatch.setattr("efge.walks.walks._BATCH_NODES", 500)
 
-    def fail_after_some(count, calls=[]):  # noqa: B006
+    def interrupt_third_call(count, calls=[]):  # noqa: B006
         calls.append(count)
         if len(calls) == 3:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        walks.save(path, progress=fail_after_some)
-    assert path.read_text() == "precious"
+        walks.save(path, progress=interrupt_third_call)
+    assert path.read_text() == "old content"
     assert [entry.name for entry in tmp_path.iterdir()] == ["walks.txt"]
 
 
@@ -386,7 +419,7 @@ class Listener(event.Listener):
 event.register("numba:compile", Listener())
 import efge
 for strategy in ("uniform", efge.Node2VecWalk(0.5, 2)):
-    list(efge.Walks([("a", "b", 2.0)], strategy, walks_per_node=1, seed=0).rounds())
+    list(efge.Walks([("a", "b", 2.0)], strategy, walks_per_node=1, seed=0).batches())
 print(len(seen))
 """
 

@@ -1,6 +1,8 @@
-"""The command line: a command a stage; the only rooms that print.
+"""The command line: one command for each task.
 
-Results go to standard output or a file, everything else to standard error. Bad input is one line and exit code 2.
+In come arguments, options and files. Results go to standard output or to a file, everything else to standard error. Bad
+input ends a command with one line and exit code 2. This is the only package that prints; it may import every other one,
+and does so inside the commands, because ``efge --help`` must start fast.
 """
 
 from efge.cli.app import main

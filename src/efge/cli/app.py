@@ -1,4 +1,4 @@
-"""The commands together, and how they end: a result, one line on standard error, or a traceback for those who ask."""
+"""The application: all commands, the options they share, and how errors end them."""
 
 from __future__ import annotations
 
@@ -14,47 +14,44 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import embed as making
-from efge.cli import evaluate as using
-from efge.cli import reproduce as published
-from efge.cli.console import VOICE, Voice, say
+from efge.cli import embed, evaluate, reproduce
+from efge.cli.console import VERBOSITY, Verbosity, log_info
 
-# What the options of all commands are called; they count wherever they stand.
-# Of a hostile file, a name in a message may be as long as the file.
-_LONGEST_MESSAGE = 5000
-_VOICES = {"--quiet": "quiet", "--verbose": "verbose", "--debug": "debug"}
-# Typer's errors in the use of options, whichever module they live in.
+# A message that quotes a hostile file may be as long as that file.
+_MAX_MESSAGE_LENGTH = 5000
+_VERBOSITY_FLAGS = ("--quiet", "--verbose", "--debug")
+# Base class of Typer's errors about wrong options; the module that holds it differs between versions.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 _EXAMPLES: dict[Any, str] = {
-    making.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1",
-    making.info: "efge info friends.csv",
-    making.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
-    making.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
-    using.neighbors: "efge neighbors vectors.npz ann -k 5",
-    using.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",
-    using.links: "efge links friends.csv --model normal,hope --dim 16 --share 0.2",
-    using.communities: "efge communities friends.csv -o groups.tsv --number 2",
-    using.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
-    using.convert: "efge convert vectors.npz vectors.csv",
-    published.reproduce: "efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links",
+    embed.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1",
+    embed.info: "efge info friends.csv",
+    embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
+    embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
+    evaluate.neighbors: "efge neighbors vectors.npz ann -k 5",
+    evaluate.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",
+    evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
+    evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",
+    evaluate.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
+    evaluate.convert: "efge convert vectors.npz vectors.csv",
+    reproduce.reproduce: "efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links",
 }
 
 
 class _Group(TyperGroup):
-    """A group whose own options may also stand behind the command."""
+    """A group of commands that accepts its verbosity flags before and after the command's name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
-        own = [arg for arg in args[:end] if arg in _VOICES]
-        rest = [arg for arg in args[:end] if arg not in _VOICES]
-        return list(super().parse_args(ctx, own + rest + args[end:]))
+        flags = [arg for arg in args[:end] if arg in _VERBOSITY_FLAGS]
+        others = [arg for arg in args[:end] if arg not in _VERBOSITY_FLAGS]
+        return list(super().parse_args(ctx, flags + others + args[end:]))
 
 
 app = typer.Typer(
     name="efge",
     cls=_Group,
-    help="Node embeddings by exponential family graph embedding: vectors for the nodes of any graph.",
+    help="Learn vectors for the nodes of a graph by exponential family graph embedding, and use them.",
     epilog="Example: efge embed friends.csv -o vectors.npz && efge neighbors vectors.npz ann",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -63,11 +60,11 @@ app = typer.Typer(
 )
 for _command, _example in _EXAMPLES.items():
     app.command(epilog=f"Example: {_example}")(_command)
-app.add_typer(published.datasets, name="datasets", epilog="Example: efge datasets show cora")
+app.add_typer(reproduce.datasets, name="datasets", epilog="Example: efge datasets show cora")
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(requested: bool) -> None:
+    if requested:
         print(f"efge {efge.__version__}")
         raise typer.Exit
 
@@ -75,28 +72,30 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _options(
     version: Annotated[
-        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+        bool, typer.Option("--version", help="Print the version and exit.", callback=_print_version, is_eager=True)
     ] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Say nothing but errors.")] = False,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Say more.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show where an error came from.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Print more details.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
 ) -> None:
-    VOICE.quiet, VOICE.verbose, VOICE.debug, VOICE.if_stopped = quiet, verbose, debug, Voice.if_stopped
+    VERBOSITY.quiet, VERBOSITY.verbose, VERBOSITY.debug = quiet, verbose, debug
+    VERBOSITY.if_interrupted = Verbosity.if_interrupted
 
 
 def main() -> None:
     """Run the command line."""
-    # Asked to end, clean up first, as after Ctrl-C: a file that is half written goes away.
-    before, often = signal.signal(signal.SIGTERM, signal.default_int_handler), gc.get_threshold()
-    # Libraries are many objects and hardly any garbage; looking for it was a tenth of the time to start.
-    gc.set_threshold(100_000, *often[1:])
+    # Handle SIGTERM like Ctrl-C, so that half-written files are removed.
+    old_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # Importing libraries creates many objects and hardly any garbage; collecting it took a tenth of the time to start.
+    old_threshold = gc.get_threshold()
+    gc.set_threshold(100_000, *old_threshold[1:])
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *place: say(" ".join(str(message).split()))
+            warnings.showwarning = lambda message, *details: log_info(" ".join(str(message).split()))
             _run()
     finally:
-        gc.set_threshold(*often)
-        signal.signal(signal.SIGTERM, before)
+        gc.set_threshold(*old_threshold)
+        signal.signal(signal.SIGTERM, old_handler)
 
 
 def _run() -> NoReturn:
@@ -108,7 +107,7 @@ def _run() -> NoReturn:
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     except BrokenPipeError:
-        # Who read our output has seen enough; what is still to be written would fail again at the end.
+        # The reader of our output has closed it; flushing the rest at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except (ValueError, ImportError, efge.TrainingError, efge.ClusterError) as error:
@@ -116,14 +115,15 @@ def _run() -> NoReturn:
     except OSError as error:
         _fail(f"{error.filename or 'output'}: {error.strerror or error}", error)
     except MemoryError as error:
-        _fail(f"not enough memory{f': {error}' if str(error) else ''}; take fewer --dim, or a smaller graph", error)
+        details = f": {error}" if str(error) else ""
+        _fail(f"not enough memory{details}; choose a smaller --dim or a smaller graph", error)
     if code == 130:
-        print(f"efge: stopped; {VOICE.if_stopped}", file=sys.stderr)
+        print(f"efge: stopped; {VERBOSITY.if_interrupted}", file=sys.stderr)
     sys.exit(code if isinstance(code, int) else 0)
 
 
 def _fail(message: str, error: BaseException) -> NoReturn:
-    if VOICE.debug:
+    if VERBOSITY.debug:
         traceback.print_exception(error)
-    print(f"efge: {' '.join(message[:_LONGEST_MESSAGE].split())}", file=sys.stderr)
+    print(f"efge: {' '.join(message[:_MAX_MESSAGE_LENGTH].split())}", file=sys.stderr)
     sys.exit(2)

@@ -1,4 +1,4 @@
-"""Commands that make something of a graph: info, convert-graph, walks, embed."""
+"""Commands that start from a graph: info, convert-graph, walks and embed."""
 
 from __future__ import annotations
 
@@ -15,17 +15,27 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import VOICE, Advance, counter, duration, explain, progress, say, size, size_in_bytes
+from efge.cli.console import (
+    VERBOSITY,
+    Advance,
+    counter,
+    format_bytes,
+    format_duration,
+    log_info,
+    log_verbose,
+    parse_bytes,
+    progress,
+)
 from efge.cli.options import (
+    EXECUTION_OPTIONS,
     MODEL_OPTIONS,
     READING_OPTIONS,
-    RUNNING_OPTIONS,
     FamilyOptions,
     GraphArgument,
     JsonFlag,
     ModelOption,
     PlotOption,
-    given,
+    select_options,
     with_options,
 )
 
@@ -33,112 +43,122 @@ if TYPE_CHECKING:
     from efge.graph.graph import Graph
     from efge.models.memory import Memory
 
-# Pairs a second that one core trains, in tables that fit its cache and in larger ones; further cores add this much of
-# another. Measured on one machine: what is said of time is about right, no more.
-_FAST, _SLOW, _CACHE, _FURTHER = 6.0e6, 3.5e6, 3.0e7, 0.5
+# Training pairs per second on one core, with tables that fit into its cache and with larger ones; and what each further
+# core adds, as a share of the first. Measured on one machine, so estimates of time are only approximate.
+_CACHED_PAIRS_PER_SECOND, _UNCACHED_PAIRS_PER_SECOND = 6.0e6, 3.5e6
+_CACHE_BYTES = 3.0e7
+_SPEEDUP_PER_CORE = 0.5
 
 
 @with_options(READING_OPTIONS)
 def info(
     graph: GraphArgument,
-    dim: Annotated[int, typer.Option(help="Dimensions to estimate the memory and time of embed for.")] = 128,
+    dim: Annotated[int, typer.Option(help="Number of dimensions for which to estimate memory and time.")] = 128,
     as_json: JsonFlag = False,
     **options: Any,
 ) -> None:
-    """Print what a graph is, and the memory and time that embedding it will take."""
+    """Print statistics of a graph, and estimates of the memory and time to embed it."""
+    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    statistics = _graph_statistics(network)
+    peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
+    if as_json:
+        print(json.dumps(statistics | {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}))
+        return
+    for name, value in statistics.items():
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
+    print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
+
+
+def _graph_statistics(graph: Graph) -> dict[str, Any]:
     import numpy as np
 
-    found = runs.read_graph(graph, given(options, READING_OPTIONS))
-    degrees = found.degrees
-    bytes_needed, seconds = efge.estimate_memory(found, efge.EFGE(dim=dim)).peak, _seconds(found, dim)
-    facts: dict[str, Any] = {
-        "nodes": found.n_nodes,
-        "edges": found.n_edges,
-        "directed": found.directed,
-        "weighted": found.is_weighted,
-        "self loops": found.n_self_loops,
-        "isolated nodes": found.n_isolated,
-        "components": found.n_components,
-        "largest component": int(np.bincount(found.components).max(initial=0)),
+    degrees = graph.degrees
+    return {
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "directed": graph.directed,
+        "weighted": graph.is_weighted,
+        "self loops": graph.n_self_loops,
+        "isolated nodes": graph.n_isolated,
+        "components": graph.n_components,
+        "largest component": int(np.bincount(graph.components).max(initial=0)),
         "smallest degree": int(degrees.min()) if len(degrees) else 0,
         "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
         "largest degree": int(degrees.max(initial=0)),
-        "fingerprint": found.fingerprint(),
+        "fingerprint": graph.fingerprint(),
     }
-    if as_json:
-        print(json.dumps(facts | {"embed bytes": bytes_needed, "embed seconds": round(seconds, 1)}))
-        return
-    for name, value in facts.items():
-        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
-    print(f"{'embed takes':18} about {size(bytes_needed)} and {duration(seconds)} at {dim} dimensions")
 
 
-def _seconds(graph: Graph, dim: int) -> float:
-    """Time that embedding takes with default settings, about."""
+def _estimate_seconds(graph: Graph, dim: int) -> float:
+    """Estimate the time that embedding takes with default settings."""
     model = efge.EFGE()
-    reach = min(model.window, model.walk_length - 1)
-    around = 2 * reach * model.walk_length - reach * (reach + 1)
-    cores = 1 + _FURTHER * (len(os.sched_getaffinity(0)) - 1 if hasattr(os, "sched_getaffinity") else 0)
-    rate = (_FAST if 8 * graph.n_nodes * dim < _CACHE else _SLOW) * cores * 128 / dim
-    return graph.n_nodes * model.walks_per_node * around / rate
+    window = min(model.window, model.walk_length - 1)
+    pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES
+    rate = _CACHED_PAIRS_PER_SECOND if is_cached else _UNCACHED_PAIRS_PER_SECOND
+    rate = rate * (1 + _SPEEDUP_PER_CORE * (cores - 1)) * 128 / dim
+    return graph.n_nodes * model.walks_per_node * pairs_per_walk / rate
 
 
 @with_options(READING_OPTIONS)
 def convert_graph(
     graph: Annotated[
-        str, typer.Argument(metavar="GRAPH", help="An edge list or adjacency list, packed or not; - is standard input.")
+        str, typer.Argument(metavar="GRAPH", help="An edge list or adjacency list, or - for standard input.")
     ],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The file to write, as graph.efge.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="The file to write, such as graph.efge.")],
     memory: Annotated[
-        str | None, typer.Option(help="How much memory to take, as 4G. \\[default: half of what is free]")
+        str | None, typer.Option(help="Memory to use, such as 4G. \\[default: half of the free memory]")
     ] = None,
     **options: Any,
 ) -> None:
-    """Put a graph on disk, for graphs larger than memory; then take NEW as any other graph.
+    """Convert a graph that may be larger than memory into a file on disk, which every command reads as a graph.
 
-    The graph is the very same as from the text, under the same names. What is known of nodes is in memory: count on 75
-    bytes of it for a node, and on 220 where names are not integers from 0 on.
+    The graph and its node names stay exactly the same. Data about nodes must fit into memory:
+    75 bytes per node, or 220 if the names are not the integers from 0 on.
     """
-    begin = time.perf_counter()
+    start = time.perf_counter()
+    reading = runs.parse_column_numbers(select_options(options, READING_OPTIONS))
     with ExitStack() as stack:
         stages: dict[str, Advance] = {}
 
-        def tell(stage: str, done: float, total: float) -> None:
+        def show_progress(stage: str, done: float, total: float) -> None:
             if stage not in stages:
                 stack.close()
                 stages[stage] = stack.enter_context(progress(stage, "B" if stage == "reading" else "edges"))
             stages[stage](done, total, "")
 
-        reading = runs.columns_of(given(options, READING_OPTIONS))
-        efge.convert_graph(graph, new, memory=memory, progress=tell, **reading)
-    found = efge.Graph.open(new)
-    runs.point_out_header(graph, found, reading)
-    say(f"wrote {found!r} to {new} in {duration(time.perf_counter() - begin)}")
+        efge.convert_graph(graph, new, memory=memory, progress=show_progress, **reading)
+    converted = efge.Graph.open(new)
+    runs.warn_about_header(graph, converted, reading)
+    log_info(f"wrote {converted!r} to {new} in {format_duration(time.perf_counter() - start)}")
 
 
 @with_options(READING_OPTIONS)
 def walks(
     graph: GraphArgument,
     output: Annotated[
-        str, typer.Option("--output", "-o", help="The corpus to write, packed if named .gz; - is standard output.")
+        str,
+        typer.Option(
+            "--output", "-o", help="Text file to write, compressed if its name ends in .gz; - is standard output."
+        ),
     ],
-    strategy: Annotated[str, typer.Option(help="uniform, weighted or node2vec.")] = "uniform",
-    p: Annotated[float, typer.Option(help="Return parameter of node2vec.")] = 1.0,
-    q: Annotated[float, typer.Option(help="In-out parameter of node2vec.")] = 1.0,
-    walks_per_node: Annotated[int, typer.Option(help="Walks that start at each node.")] = 80,
-    walk_length: Annotated[int, typer.Option(help="Nodes in a walk.")] = 10,
-    seed: Annotated[int | None, typer.Option(help="The same seed gives the same walks.")] = None,
-    threads: Annotated[int | None, typer.Option(help="By default, all cores.", show_default=False)] = None,
+    strategy: Annotated[str, typer.Option(help="Walk strategy: uniform, weighted or node2vec.")] = "uniform",
+    p: Annotated[float, typer.Option(help="Return parameter of node2vec walks.")] = 1.0,
+    q: Annotated[float, typer.Option(help="In-out parameter of node2vec walks.")] = 1.0,
+    walks_per_node: Annotated[int, typer.Option(help="Number of walks that start at each node.")] = 80,
+    walk_length: Annotated[int, typer.Option(help="Number of nodes in a walk.")] = 10,
+    seed: Annotated[int | None, typer.Option(help="Random seed; the same seed gives the same walks.")] = None,
+    threads: Annotated[int | None, typer.Option(help="Number of threads. \\[default: all cores]")] = None,
     **options: Any,
 ) -> None:
-    """Write random walks to a text file, a walk a line, for other tools or for later."""
-    chosen = efge.Node2VecWalk(p, q) if strategy == "node2vec" else strategy
+    """Write random walks to a text file, one walk per line."""
     if strategy != "node2vec" and (p, q) != (1.0, 1.0):
-        raise ValueError(f"p and q are node2vec's; got them with the strategy {strategy!r}")
+        raise ValueError(f"--p and --q are options of the strategy node2vec; the strategy is {strategy!r}")
     corpus = efge.Walks(
-        runs.read_graph(graph, given(options, READING_OPTIONS)),
-        chosen,
+        runs.read_graph(graph, select_options(options, READING_OPTIONS)),
+        efge.Node2VecWalk(p, q) if strategy == "node2vec" else strategy,
         walks_per_node=walks_per_node,
         walk_length=walk_length,
         seed=seed,
@@ -146,104 +166,118 @@ def walks(
     )
     with progress("walking", "walks") as advance:
         corpus.save(output, progress=counter(advance, len(corpus)))
-    say(f"wrote {len(corpus):,} walks to {output}, seed {corpus.seed}")
+    log_info(f"wrote {len(corpus):,} walks to {output}, seed {corpus.seed}")
 
 
-@with_options(READING_OPTIONS, RUNNING_OPTIONS, MODEL_OPTIONS)
+@with_options(READING_OPTIONS, EXECUTION_OPTIONS, MODEL_OPTIONS)
 def embed(
     graph: Annotated[
-        str | None, typer.Argument(metavar="GRAPH", help="A file, - for standard input, or a data set.")
+        str | None,
+        typer.Argument(metavar="GRAPH", help="A graph file, - for standard input, or the name of a data set."),
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="The vectors to write; the suffix tells the format. - with --to."),
+        typer.Option("--output", "-o", help="File to write the vectors to; - with --to is standard output."),
     ] = None,
     model: ModelOption = None,
     family_option: FamilyOptions = None,
     config: Annotated[
         Path | None,
-        typer.Option("--config", "-c", help="A .toml file with the same names, or the .json beside an output."),
+        typer.Option(
+            "--config", "-c", help="File with values of options: a .toml file, or the .json beside an output."
+        ),
     ] = None,
-    to: Annotated[str | None, typer.Option(help="The format to write, if the suffix does not tell.")] = None,
+    to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
-    """Learn vectors for the nodes of a graph, and write them under the nodes' names.
+    """Learn vectors for the nodes of a graph, and write them with the nodes' names.
 
-    A record beside the output, OUT.json, has version, parameters, seed and the graph's fingerprint; given as --config
-    in the same folder, it repeats the run to the byte.
+    Also writes OUTPUT.json beside the output: version, parameters, seed and the graph's fingerprint.
+    Passed as --config in the same folder, this file repeats the run byte for byte.
     """
     from efge.embedding.formats import check_writable
 
-    said = {"graph": graph, "output": output, "model": model, "family_options": family_option}
-    wanted = {name: value for name, value in said.items() if value}
-    run = runs.run_of(config, wanted | given(options, READING_OPTIONS) | given(options, MODEL_OPTIONS))
-    running = given(options, RUNNING_OPTIONS)
-    placed = _placed(run, running)
+    arguments = {"graph": graph, "output": output, "model": model, "family_options": family_option}
+    settings = {name: value for name, value in arguments.items() if value}
+    settings |= select_options(options, READING_OPTIONS) | select_options(options, MODEL_OPTIONS)
+    run = runs.resolve_run(config, settings)
+    execution = select_options(options, EXECUTION_OPTIONS)
+    partition_options = _partition_options(run, execution)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
     check_writable(run.output, to)
-    read = runs.read_graph(run.graph, run.reading)
-    if run.fingerprint not in (None, read.fingerprint()):
+    network = runs.read_graph(run.graph, run.reading)
+    if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
-    explain(f"{run.graph}: {read!r}")
-    explain(repr(estimator))
-    begin = time.perf_counter()
-    fit(estimator, read, **_running(estimator, read, run.output, running), **placed)
-    seconds = time.perf_counter() - begin
+    log_verbose(f"{run.graph}: {network!r}")
+    log_verbose(repr(estimator))
+    start = time.perf_counter()
+    fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)
+    seconds = time.perf_counter() - start
     estimator.embedding_.save(run.output, to)
     if run.output != "-":
-        _write_json(Path(f"{run.output}.json"), runs.record(run, estimator, read, seconds))
+        _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:
         _plot_history(estimator, plot)
-    say(f"wrote {estimator.embedding_!r} to {run.output} in {duration(seconds)}, seed {estimator.seed_}")
+    log_info(f"wrote {estimator.embedding_!r} to {run.output} in {format_duration(seconds)}, seed {estimator.seed_}")
 
 
-def _running(estimator: Any, graph: Graph, output: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What fit is told of how to go about it; a training that would not fit in memory is refused."""
+def _fit_options(estimator: Any, graph: Graph, output: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``fit`` for mapping and checkpoints; raise if training exceeds the memory limit."""
     from efge.models.walk_base import WalkEmbedder
 
     if options and not isinstance(estimator, WalkEmbedder):
         name = next(iter(options)).replace("_", "-")
         raise ValueError(f"--{name} is for models that learn from walks; {type(estimator).__name__} does not")
     if "memory_limit" in options:
-        limit, mapped = size_in_bytes(options["memory_limit"]), "mmap" in options
-        needs = efge.estimate_memory(graph, estimator, mmap=mapped)
-        if needs.peak > limit:
-            raise ValueError(_too_large(needs, limit, estimator, options["memory_limit"]))
-    told: dict[str, Any] = {"mmap": Path(output).resolve().parent} if "mmap" in options else {}
-    return told | _kept(options)
+        limit = parse_bytes(options["memory_limit"])
+        memory = efge.estimate_memory(graph, estimator, mmap="mmap" in options)
+        if memory.peak > limit:
+            raise ValueError(_memory_message(memory, limit, estimator, options["memory_limit"]))
+    mmap: dict[str, Any] = {"mmap": Path(output).resolve().parent} if "mmap" in options else {}
+    return mmap | _checkpoint_options(options)
 
 
-def _too_large(needs: Memory, limit: int, estimator: Any, said: str) -> str:
-    """What to lower, so that the training would not need more than the limit."""
-    rest = limit - (needs.peak - needs.tables)
-    dim = max(0, rest * estimator.dim // max(needs.tables, 1)) // 16 * 16
-    ways = [f"--dim {dim}"] if needs.tables and dim else []
-    ways += ["--partitions 16", "--mmap"] if needs.tables and not needs.mapped and rest > 0 else []
-    what = f"vectors {size(needs.tables)}, the graph {size(needs.graph)}, walks {size(needs.walks)}"
+def _memory_message(memory: Memory, limit: int, estimator: Any, limit_text: str) -> str:
+    """Explain that training exceeds the memory limit, and which options would reduce its memory."""
+    table_limit = limit - (memory.peak - memory.tables)
+    dim = max(0, table_limit * estimator.dim // max(memory.tables, 1)) // 16 * 16
+    remedies = [f"--dim {dim}"] if memory.tables and dim else []
+    if memory.tables and not memory.mapped and table_limit > 0:
+        remedies += ["--partitions 16", "--mmap"]
     advice = (
-        f"try {', or '.join(ways)}" if ways else "the graph alone needs more; raise the limit, or take a smaller graph"
+        f"try {', or '.join(remedies)}"
+        if remedies
+        else ("the graph alone needs more; raise the limit, or choose a smaller graph")
     )
-    return f"this needs {size(needs.peak)} of memory ({what}), and the limit is {said}; {advice}"
+    parts = {"vectors": memory.tables, "the graph": memory.graph, "walks": memory.walks}
+    listing = ", ".join(f"{name} {format_bytes(count)}" for name, count in parts.items())
+    return f"this needs {format_bytes(memory.peak)} of memory ({listing}), but the limit is {limit_text}; {advice}"
 
 
-def _kept(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What fit is told of checkpoints."""
+def _checkpoint_options(options: Mapping[str, Any]) -> dict[str, Any]:
     if "checkpoint" not in options:
         if "resume" in options:
-            raise ValueError("resuming needs the folder of the state; give it by --checkpoint")
+            raise ValueError("--resume needs the folder of the checkpoints; add --checkpoint FOLDER")
         return {}
-    folder, every = options["checkpoint"], options.get("every", "60s")
-    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|h)?", every.strip())
+    folder = options["checkpoint"]
+    every = _parse_seconds(options.get("every", "60s"))
+    VERBOSITY.if_interrupted = f"checkpoints are in {folder}; add --resume to continue"
+    return {"checkpoint": efge.Checkpoints(folder, resume="resume" in options, every=every)}
+
+
+def _parse_seconds(text: str) -> float:
+    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|h)?", text.strip())
     if amount is None:
-        raise ValueError(f"a time is a number of s, min or h, as 30s; got {every!r}")
-    seconds = float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
-    VOICE.if_stopped = f"the state is kept in {folder}, and --resume goes on"
-    return {"checkpoint": efge.Checkpoints(folder, resume="resume" in options, every=seconds)}
+        raise ValueError(f"a time is a number followed by s, min or h, such as 30s; got {text!r}")
+    return float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
 
 
-def _placed(run: runs.Run, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What fit is told of where parts are; on a cluster there are parts, and the record is to say how many."""
+def _partition_options(run: runs.Run, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of ``fit`` for partitioned training.
+
+    Training on a cluster is always partitioned, so the default number of partitions is added to the run's record.
+    """
     workdir, cluster = options.get("workdir"), options.get("cluster")
     if cluster is not None:
         from efge.training.partitioned.cluster import CLUSTER_PARTITIONS
@@ -251,28 +285,28 @@ def _placed(run: runs.Run, options: Mapping[str, Any]) -> dict[str, Any]:
         run.parameters.setdefault("partitions", CLUSTER_PARTITIONS)
     if run.parameters.get("partitions") is None:
         if workdir is not None:
-            raise ValueError("--workdir is for tables in parts; give their number by --partitions")
+            raise ValueError("--workdir is for partitioned training; add --partitions with the number of partitions")
         return {}
-    # The system's own folder for temporary files may be in memory, which is what there is too little of.
-    beside = None if run.output == "-" else Path(run.output).resolve().parent
-    return {"workdir": workdir or beside} | ({} if cluster is None else {"cluster": cluster})
+    # The system's folder for temporary files may be in memory, which partitions are meant to save.
+    output_folder = None if run.output == "-" else Path(run.output).resolve().parent
+    return {"workdir": workdir or output_folder} | ({} if cluster is None else {"cluster": cluster})
 
 
 def fit(estimator: Any, graph: Graph, **options: Any) -> None:
-    """Fit an estimator, and show how far it is."""
+    """Fit an estimator and show its progress."""
     with progress("training", "pairs") as advance:
 
-        def tell(at: efge.Progress) -> None:
-            likelihood = "" if at.log_likelihood != at.log_likelihood else f"log-likelihood {at.log_likelihood:.4f}"
-            advance(at.pairs, at.total, likelihood)
+        def show_progress(state: efge.Progress) -> None:
+            is_known = state.log_likelihood == state.log_likelihood
+            advance(state.pairs, state.total, f"log-likelihood {state.log_likelihood:.4f}" if is_known else "")
 
-        estimator.fit(graph, progress=tell, **options)
+        estimator.fit(graph, progress=show_progress, **options)
 
 
 def _write_json(path: Path, content: Any) -> None:
-    from efge.io.atomic import written_whole
+    from efge.io.atomic import atomic_write
 
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         stream.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
@@ -281,8 +315,8 @@ def _plot_history(estimator: Any, path: Path) -> None:
 
     history = getattr(estimator, "history_", {})
     if "log_likelihood" not in history:
-        raise ValueError(f"{type(estimator).__name__} has no training history to draw")
+        raise ValueError(f"{type(estimator).__name__} has no training history to plot")
     steps = next(name for name in history if name != "log_likelihood")
     curve = Curve(history[steps], history["log_likelihood"])
-    label = "log-likelihood of pairs held apart" if steps == "pairs" else "log-likelihood"
+    label = "log-likelihood of held-out pairs" if steps == "pairs" else "log-likelihood"
     save_figure(plot_curves({"": curve}, steps, label), path)

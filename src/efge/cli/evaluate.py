@@ -1,4 +1,4 @@
-"""Commands that use vectors, or judge models: neighbors, classify, links, communities, explore, convert."""
+"""Commands that use vectors or evaluate models: neighbors, classify, links, communities, explore and convert."""
 
 from __future__ import annotations
 
@@ -13,49 +13,57 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import counter, print_table, progress, say
+from efge.cli.console import counter, log_info, print_table, progress
 from efge.cli.embed import fit
 from efge.cli.options import (
     MODEL_OPTIONS,
+    MODELS,
+    PARAMETERS,
     READING_OPTIONS,
     FamilyOptions,
     GraphArgument,
     JsonFlag,
     PlotOption,
-    given,
-    listed,
+    select_options,
+    split_commas,
     with_options,
 )
 
 if TYPE_CHECKING:
     from efge.evaluation.results import Scores
 
-_MOST_COLUMNS = 10_000
+# pandas needs memory that grows with the square of the number of columns.
+_MAX_COLUMNS = 10_000
 
-VectorsArgument = Annotated[str, typer.Argument(metavar="OUT", help="Vectors, as embed wrote them.")]
-FormatOption = Annotated[str | None, typer.Option("--format", help="The vectors' format, if the suffix does not tell.")]
+VectorsArgument = Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors that embed wrote.")]
+InverseRegularization = Annotated[
+    float, typer.Option("--C", help="Inverse regularization strength of the classifier, as in scikit-learn.")
+]
+FormatOption = Annotated[
+    str | None, typer.Option("--format", help="Format of the vectors. \\[default: from the suffix]")
+]
 
 
 def neighbors(
     vectors: VectorsArgument,
     nodes: Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")],
-    k: Annotated[int, typer.Option("--count", "-k", help="How many for each.")] = 10,
-    metric: Annotated[str, typer.Option(help="cosine or dot.")] = "cosine",
+    k: Annotated[int, typer.Option("--count", "-k", help="Number of neighbors of each node.")] = 10,
+    metric: Annotated[str, typer.Option(help="Similarity: cosine or dot.")] = "cosine",
     as_json: JsonFlag = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Print the nodes nearest to a node."""
+    """Print the nearest neighbors of nodes."""
     embedding = efge.Embedding.load(vectors, format)
-    names = [_name(embedding, node) for node in nodes]
-    found = [(name, near, score) for name in names for near, score in embedding.neighbors(name, k, metric)]
+    names = [_find_node(embedding, node) for node in nodes]
+    rows = [(name, neighbor, score) for name in names for neighbor, score in embedding.neighbors(name, k, metric)]
     if as_json:
-        print(json.dumps([{"node": a, "neighbor": b, metric: score} for a, b, score in found], default=str))
+        print(json.dumps([{"node": a, "neighbor": b, metric: score} for a, b, score in rows], default=str))
         return
-    print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in found])
+    print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in rows])
 
 
-def _name(embedding: Any, text: str) -> Hashable:
-    """The node that is written so: the shell knows no integers."""
+def _find_node(embedding: Any, text: str) -> Hashable:
+    """Return the node with that name; arguments are text, but names may be integers."""
     for name in (text, int(text) if text.lstrip("-").isdecimal() else text):
         if name in embedding:
             return name
@@ -68,28 +76,31 @@ def _name(embedding: Any, text: str) -> Hashable:
 
 def classify(
     vectors: VectorsArgument,
-    labels: Annotated[Path, typer.Argument(metavar="LABELS", help="A node and its class a line.")],
-    ratios: Annotated[str, typer.Option(help="Shares of the nodes to learn from, with commas.")] = "0.1,0.5,0.9",
-    repeats: Annotated[int, typer.Option(help="Random splits for each.")] = 50,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same splits.")] = 0,
+    labels: Annotated[Path, typer.Argument(metavar="LABELS", help="File with a node and its class on each line.")],
+    ratios: Annotated[
+        str, typer.Option(help="Fractions of the nodes to train on, separated by commas.")
+    ] = "0.1,0.5,0.9",
+    repeats: Annotated[int, typer.Option(help="Number of random splits for each ratio.")] = 50,
+    C: InverseRegularization = 1.0,  # noqa: N803
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same splits.")] = 0,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Score vectors by how well a linear classifier tells the classes of nodes from them."""
+    """Score vectors by how well a linear classifier predicts the classes of nodes from them."""
     try:
-        shares = [float(ratio) for ratio in ratios.split(",")]
+        fractions = [float(ratio) for ratio in ratios.split(",")]
     except ValueError:
-        raise ValueError(f"ratios are numbers with commas between, as 0.1,0.5; got {ratios!r}") from None
+        raise ValueError(f"ratios are numbers separated by commas, such as 0.1,0.5; got {ratios!r}") from None
     embedding = efge.Embedding.load(vectors, format)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
-            embedding, labels, ratios=shares, repeats=repeats, seed=seed, progress=counter(advance, repeats)
+            embedding, labels, ratios=fractions, repeats=repeats, C=C, seed=seed, progress=counter(advance, repeats)
         )
-    _show(scores, as_json, plot)
+    _print_scores(scores, as_json, plot)
 
 
-def _show(scores: Scores, as_json: bool, plot: Path | None) -> None:
+def _print_scores(scores: Scores, as_json: bool, plot: Path | None) -> None:
     if as_json:
         print(json.dumps({"scores": scores.records(), "notes": list(scores.notes)}))
     else:
@@ -105,46 +116,53 @@ def links(
     graph: GraphArgument,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="As for embed; several with commas between. \\[default: normal]"),
+        typer.Option("--model", "-m", help="Models as for embed, separated by commas. \\[default: normal]"),
     ] = None,
     family_option: FamilyOptions = None,
-    share: Annotated[float, typer.Option(help="Of the edges, to be removed and predicted.")] = 0.5,
-    repeats: Annotated[int, typer.Option(help="Splits, each with a new training.")] = 5,
+    test_size: Annotated[float, typer.Option(help="Fraction of the edges to remove and predict.")] = 0.5,
+    repeats: Annotated[int, typer.Option(help="Number of random splits; each trains the models anew.")] = 5,
     features: Annotated[
-        str, typer.Option(help="hadamard, average, l1, l2, cosine, dot; several with commas.")
+        str, typer.Option(help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot.")
     ] = "hadamard,cosine,dot",
     hits: Annotated[int, typer.Option(help="The k of hits@k.")] = 50,
-    save_splits: Annotated[
-        Path | None, typer.Option(help="A folder to keep the splits in, for other tools.", show_default=False)
-    ] = None,
+    C: InverseRegularization = 1.0,  # noqa: N803
+    save_splits: Annotated[Path | None, typer.Option(help="Folder to save the splits in.", show_default=False)] = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
-    """Score models by edges that they have not seen, with the classical heuristics beside them."""
-    names = listed(model) or ["normal"]
-    parameters = given(options, MODEL_OPTIONS)
+    """Score models by how well they predict removed edges, and compare them with classical heuristics."""
+    parameters = select_options(options, MODEL_OPTIONS)
     seed = int(parameters.pop("seed", 0))
-    families = runs.family_options(family_option or [])
-    models = {name: runs.make_model(name, families, _own(name, parameters, names)) for name in names}
-    read = runs.read_graph(graph, given(options, READING_OPTIONS))
-    splits = [efge.split_links(read, share, seed=(seed, number)) for number in range(repeats)]
+    models = _make_models(split_commas(model) or ["normal"], family_option, parameters)
+    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    splits = [efge.split_links(network, test_size, seed=(seed, number)) for number in range(repeats)]
     if save_splits is not None:
         for number, split in enumerate(splits):
             split.save(save_splits / f"split_{number}")
     with progress("models", "") as advance:
         count = counter(advance, repeats * (len(models) + 1))
-        chosen = listed([features])
         scores = efge.link_prediction(
-            read, models, repeats=repeats, features=chosen, hits=hits, seed=seed, splits=splits, progress=count
+            network,
+            models,
+            repeats=repeats,
+            features=split_commas([features]),
+            hits=hits,
+            C=C,
+            seed=seed,
+            splits=splits,
+            progress=count,
         )
-    _show(scores, as_json, plot)
+    _print_scores(scores, as_json, plot)
 
 
-def _own(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Of parameters for several models, those that this one has; each must have somebody to go to."""
-    from efge.cli.options import MODELS, PARAMETERS
+def _make_models(names: list[str], family_option: list[str] | None, parameters: dict[str, Any]) -> dict[str, Any]:
+    families = runs.parse_family_options(family_option or [])
+    return {name: runs.make_model(name, families, _select_parameters(name, parameters, names)) for name in names}
 
+
+def _select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return the parameters that this model has, and those that no model has, which make_model rejects."""
     estimators = {other: MODELS.get(other, ("EFGE", other))[0] for other in names}
     return {
         key: value
@@ -154,49 +172,61 @@ def _own(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, A
     }
 
 
-@with_options(READING_OPTIONS, MODEL_OPTIONS)
+@with_options(READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "n_communities"})
 def communities(
     graph: GraphArgument,
-    output: Annotated[str, typer.Option("--output", "-o", help="A node and its community a line; .json for a list.")],
-    model: Annotated[str, typer.Option("--model", "-m", help="As for embed.")] = "bigclam",
+    output: Annotated[
+        str,
+        typer.Option(
+            "--output",
+            "-o",
+            help="File to write: a node and its community on each line, or a list if it is a .json file.",
+        ),
+    ],
+    model: Annotated[str, typer.Option("--model", "-m", help="Model, as for embed.")] = "bigclam",
     family_option: FamilyOptions = None,
-    number: Annotated[
-        int | None, typer.Option(help="How many; chosen by the data if not given.", show_default=False)
+    n_communities: Annotated[
+        int | None, typer.Option(help="Number of communities. \\[default: chosen from the data]", show_default=False)
     ] = None,
     overlapping: Annotated[
-        bool | None, typer.Option("--overlapping/--disjoint", help="Else as the model's vectors allow.")
+        bool | None,
+        typer.Option("--overlapping/--disjoint", help="Whether communities overlap. \\[default: by the model]"),
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="True classes of nodes, to compare with.", show_default=False)
+        Path | None, typer.Option(help="File of true classes of nodes to compare with.", show_default=False)
     ] = None,
     **options: Any,
 ) -> None:
-    """Group the nodes of a graph, write who is where, and print a summary."""
-    read = runs.read_graph(graph, given(options, READING_OPTIONS))
-    truth = _truth(labels, read)
-    parameters = given(options, MODEL_OPTIONS)
-    if model == "bigclam" and number is not None:
-        parameters.setdefault("communities", number)
-    estimator = runs.make_model(model, runs.family_options(family_option or []), parameters)
-    fit(estimator, read)
-    wanted = None if model == "bigclam" and overlapping is not False else number
-    found = efge.communities(estimator, read, number=wanted, overlapping=overlapping, seed=int(estimator.seed_) % 2**31)
+    """Find communities of a graph, write their nodes to a file, and print a summary."""
+    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    truth = _read_true_communities(labels, network)
+    parameters = select_options(options, MODEL_OPTIONS)
+    if model == "bigclam" and n_communities is not None:
+        parameters["n_communities"] = n_communities
+    estimator = runs.make_model(model, runs.parse_family_options(family_option or []), parameters)
+    fit(estimator, network)
+    n_clusters = None if model == "bigclam" and overlapping is not False else n_communities
+    seed = int(estimator.seed_) % 2**31
+    found = efge.communities(estimator, network, n_communities=n_clusters, overlapping=overlapping, seed=seed)
     _write_communities(found, output)
+    scores = [[name, f"{score:.4f}"] for name, score in found.score(truth, network).items()]
+    print_table(["field", "value"], _summary_rows(found, network) + scores)
+    log_info(f"wrote {found!r} to {output}, seed {estimator.seed_}")
+
+
+def _summary_rows(found: efge.Communities, graph: efge.Graph) -> list[list[str]]:
     sizes = sorted(map(len, found), reverse=True)
     covered = len({name for members in found for name in members})
-    rows = [
+    return [
         ["communities", f"{len(found):,}"],
-        ["nodes in any", f"{covered:,} of {read.n_nodes:,}"],
+        ["nodes in any", f"{covered:,} of {graph.n_nodes:,}"],
         ["largest, smallest", f"{sizes[0]:,}, {sizes[-1]:,}" if sizes else "-"],
         ["overlapping", "no" if found.disjoint else "yes"],
     ]
-    rows += [[name, f"{score:.4f}"] for name, score in found.score(truth, read).items()]
-    print_table(["what", "value"], rows)
-    say(f"wrote {found!r} to {output}, seed {estimator.seed_}")
 
 
-def _truth(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | None:
-    """The nodes of each true class."""
+def _read_true_communities(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | None:
+    """Return the nodes of each true class."""
     if labels is None:
         return None
     groups: dict[Hashable, list[Hashable]] = {}
@@ -209,40 +239,41 @@ def _truth(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | Non
 
 
 def _write_communities(found: efge.Communities, output: str) -> None:
-    from efge.io.atomic import written_whole
+    from efge.io.atomic import atomic_write
 
-    with written_whole(output) as stream:
+    with atomic_write(output) as stream:
         if output.lower().endswith(".json"):
             stream.write(json.dumps([list(members) for members in found], default=str).encode() + b"\n")
             return
         text = io.StringIO()
-        mark = "," if output.lower().endswith(".csv") else "\t"
+        delimiter = "," if output.lower().endswith(".csv") else "\t"
         rows = [(name, number) for number, members in enumerate(found) for name in members]
-        csv.writer(text, delimiter=mark, lineterminator="\n").writerows([("node", "community"), *rows])
+        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([("node", "community"), *rows])
         stream.write(text.getvalue().encode())
 
 
 def explore(
     vectors: VectorsArgument,
     output: Annotated[
-        str | None, typer.Option("--output", "-o", help="The page to write; OUT.html by default.", show_default=False)
+        str | None, typer.Option("--output", "-o", help="Page to write. \\[default: VECTORS.html]", show_default=False)
     ] = None,
-    graph: Annotated[str | None, typer.Option(help="The graph, to show degrees and edges.", show_default=False)] = None,
+    graph: Annotated[str | None, typer.Option(help="Graph, to show degrees and edges.", show_default=False)] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="A node and its class a line, to color by.", show_default=False)
+        Path | None, typer.Option(help="File with a node and its class on each line, to color by.", show_default=False)
     ] = None,
     table: Annotated[
-        Path | None, typer.Option(help="A CSV or Parquet table of nodes, to color by its columns.", show_default=False)
+        Path | None, typer.Option(help="CSV or Parquet table of nodes, to color by its columns.", show_default=False)
     ] = None,
     method: Annotated[
-        str | None, typer.Option(help="tsne, umap or pca; chosen by size if not given.", show_default=False)
+        str | None,
+        typer.Option(help="Projection: tsne, umap or pca. \\[default: by the number of nodes]", show_default=False),
     ] = None,
-    title: Annotated[str | None, typer.Option(help="What the page is called.", show_default=False)] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.", show_default=False)] = None,
     plot: PlotOption = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same page.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same page.")] = 0,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Write one interactive page that opens from disk: a map of the vectors to search, color and select from."""
+    """Write an interactive page: a map of the vectors to search, color and select, in one file for any browser."""
     from efge.explore import write_page
 
     embedding = efge.Embedding.load(vectors, format)
@@ -252,7 +283,7 @@ def explore(
         path,
         graph=None if graph is None else runs.read_graph(graph, {}),
         labels=labels,
-        columns=None if table is None else _table(table),
+        columns=None if table is None else _read_table(table),
         method=method,
         title=title or Path(vectors).name,
         seed=seed,
@@ -261,43 +292,42 @@ def explore(
         from efge.plots import save_figure
 
         save_figure(efge.plot_embedding(embedding, labels, method=method, seed=seed), plot)
-    say(f"wrote {path}; open it in a browser")
+    log_info(f"wrote {path}; open it in a browser")
 
 
-def _table(path: Path) -> Any:
-    """A data frame whose first column, or the one named node, is the nodes."""
-    from efge.errors import GraphError, reason_of
+def _read_table(path: Path) -> Any:
+    """Read a data frame whose first column, or the column named node, holds the nodes."""
+    from efge.errors import GraphError, describe_error
     from efge.io.arrow import read_parquet
-    from efge.io.files import opened
+    from efge.io.files import open_input
 
     try:
         import pandas as pd
     except ImportError:
-        raise ImportError("tables of nodes are read by pandas; install efge[pandas]") from None
-    with opened(path) as stream:
+        raise ImportError("reading a table of nodes needs pandas; install efge[pandas]") from None
+    with open_input(path) as stream:
         data = stream.read()
     try:
         if ".parquet" in path.suffixes:
             return read_parquet(io.BytesIO(data), str(path)).to_pandas()
-        heading = data[: 1 << 20].split(b"\n")[0].decode("utf-8", "replace")
-        separator = next((mark for mark in "\t,;| " if mark in heading), ",")
-        if heading.count(separator) >= _MOST_COLUMNS:
-            # pandas needs the square of their number.
-            raise GraphError(f"{path}: a table has fewer than {_MOST_COLUMNS:,} columns")
-        return pd.read_csv(io.BytesIO(data), sep=separator)
+        header = data[: 1 << 20].split(b"\n")[0].decode("utf-8", "replace")
+        delimiter = next((character for character in "\t,;| " if character in header), ",")
+        if header.count(delimiter) >= _MAX_COLUMNS:
+            raise GraphError(f"{path}: a table has fewer than {_MAX_COLUMNS:,} columns")
+        return pd.read_csv(io.BytesIO(data), sep=delimiter)
     except (GraphError, MemoryError):
         raise
     except Exception as error:
-        raise ValueError(f"{path}: not a table that can be read: {reason_of(error)}") from None
+        raise ValueError(f"{path}: cannot read this table: {describe_error(error)}") from None
 
 
 def convert(
     vectors: VectorsArgument,
-    new: Annotated[str, typer.Argument(metavar="NEW", help="The file to write; its suffix tells the format.")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="File to write; its suffix sets the format.")],
     format: FormatOption = None,  # noqa: A002
-    to: Annotated[str | None, typer.Option(help="The format to write, if the suffix does not tell.")] = None,
+    to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
 ) -> None:
-    """Write vectors in another format; every bit of them stays."""
+    """Convert vectors to another format, without changing a bit of them."""
     embedding = efge.Embedding.load(vectors, format)
     embedding.save(new, to)
-    say(f"wrote {embedding!r} to {new}")
+    log_info(f"wrote {embedding!r} to {new}")

@@ -1,6 +1,6 @@
-"""Options that several commands share, and every parameter of every estimator as an option.
+"""Options that several commands share, and one option for each parameter of each estimator.
 
-Estimators are not imported for the help, which would take a second; a test holds this table against them.
+The help must start fast, so this module does not import the estimators; a test compares its table with them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import typer
 
 Command = TypeVar("Command", bound=Callable[..., None])
 
-# Models by the name they go by here: the estimator, and its family if it is EFGE's.
+# Names of models on the command line: the estimator, and the family if the estimator is EFGE.
 MODELS = {
     "normal": ("EFGE", "normal"),
     "poisson": ("EFGE", "poisson"),
@@ -29,71 +29,83 @@ MODELS = {
     "netmf": ("NetMF", None),
     "bigclam": ("BigClam", None),
 }
-_WALKERS = ("EFGE", "DeepWalk", "Node2Vec")
-_TRAINED = (*_WALKERS, "LINE")
+_WALK_MODELS = ("EFGE", "DeepWalk", "Node2Vec")
+_SGD_MODELS = (*_WALK_MODELS, "LINE")
 
 
 class Parameter(NamedTuple):
-    """A parameter of estimators: its type, the default in words, what it does, and whose it is."""
+    """A parameter of one or more estimators, as the command line shows it."""
 
-    kind: type
+    value_type: type
     default: str
-    about: str
+    help: str
     estimators: tuple[str, ...]
 
 
 PARAMETERS = {
-    "dim": Parameter(int, "128", "Entries of a vector.", (*_TRAINED, "HOPE", "NetMF")),
-    "walk": Parameter(str, "node2vec", "Kind of walk: node2vec, uniform or weighted.", ("EFGE",)),
+    "dim": Parameter(int, "128", "Number of dimensions of the vectors.", (*_SGD_MODELS, "HOPE", "NetMF")),
+    "walk": Parameter(str, "node2vec", "Walk strategy: node2vec, uniform or weighted.", ("EFGE",)),
     "p": Parameter(float, "1", "Return parameter of node2vec walks.", ("EFGE", "Node2Vec")),
     "q": Parameter(float, "1", "In-out parameter of node2vec walks.", ("EFGE", "Node2Vec")),
-    "walks_per_node": Parameter(int, "80", "Walks that start at each node.", _WALKERS),
-    "walk_length": Parameter(int, "10", "Nodes in a walk.", _WALKERS),
-    "window": Parameter(int, "10", "Steps before and after a node that are its context.", (*_WALKERS, "NetMF")),
-    "negatives": Parameter(
-        float, "5; NetMF 1", "Nodes drawn against each context.", ("EFGE", "Node2Vec", "LINE", "NetMF")
+    "walks_per_node": Parameter(int, "80", "Number of walks that start at each node.", _WALK_MODELS),
+    "walk_length": Parameter(int, "10", "Number of nodes in a walk.", _WALK_MODELS),
+    "window": Parameter(
+        int, "10", "Number of steps before and after a node that count as its context.", (*_WALK_MODELS, "NetMF")
     ),
-    "epochs": Parameter(int, "1", "Passes over new walks.", _WALKERS),
-    "learning_rate": Parameter(float, "0.025", "Where the learning rate begins.", _TRAINED),
-    "min_learning_rate": Parameter(float, "0.0001", "Where the learning rate ends.", _TRAINED),
-    "noise_power": Parameter(float, "0.75", "Negatives are drawn by visits to this power.", ("EFGE",)),
-    "patience": Parameter(int, "never", "Stop after so many looks without a gain.", ("EFGE",)),
-    "trainer": Parameter(str, "fast", "fast, or reference: as in the paper, and slow.", ("EFGE",)),
-    "partitions": Parameter(int, "whole tables", "Parts of tables that are larger than memory.", ("EFGE",)),
-    "order": Parameter(str, "both", "Proximity of LINE: first, second or both.", ("LINE",)),
-    "samples": Parameter(int, "by edges", "Edges that LINE draws.", ("LINE",)),
-    "beta": Parameter(float, "half the limit", "Damping of HOPE's Katz index.", ("HOPE",)),
-    "form": Parameter(str, "auto", "NetMF's matrix: small (exact), large, or auto.", ("NetMF",)),
-    "rank": Parameter(int, "256", "Eigenvalues of NetMF's large form.", ("NetMF",)),
-    "communities": Parameter(int, "chosen", "Communities that BigClam looks for.", ("BigClam",)),
-    "starts": Parameter(int, "4", "Starts of BigClam, of which the best counts.", ("BigClam",)),
-    "max_iterations": Parameter(int, "200", "Steps of BigClam at most.", ("BigClam",)),
-    "tolerance": Parameter(float, "1e-05", "Gain at which BigClam stops.", ("BigClam",)),
-    "threads": Parameter(int, "all cores", "The result does not depend on it.", (*_TRAINED, "BigClam")),
-    "seed": Parameter(int, "random", "The same seed gives the same bytes.", (*_TRAINED, "HOPE", "NetMF", "BigClam")),
+    "negatives": Parameter(
+        float, "5; NetMF 1", "Number of negative samples for each positive pair.", ("EFGE", "Node2Vec", "LINE", "NetMF")
+    ),
+    "epochs": Parameter(int, "1", "Number of passes, each over new walks.", _WALK_MODELS),
+    "learning_rate": Parameter(float, "0.025", "Initial learning rate.", _SGD_MODELS),
+    "min_learning_rate": Parameter(float, "0.0001", "Final learning rate.", _SGD_MODELS),
+    "noise_power": Parameter(float, "0.75", "Negatives are drawn in proportion to visits to this power.", ("EFGE",)),
+    "patience": Parameter(int, "never", "Stop after this many held-out evaluations without improvement.", ("EFGE",)),
+    "trainer": Parameter(
+        str, "fast", "Trainer: fast, or reference (pair by pair as in the paper, and slow).", ("EFGE",)
+    ),
+    "partitions": Parameter(
+        int, "not partitioned", "Split tables larger than memory into this many partitions.", ("EFGE",)
+    ),
+    "order": Parameter(str, "both", "Order of proximity: first, second or both.", ("LINE",)),
+    "samples": Parameter(int, "from the graph's size", "Number of edges to sample.", ("LINE",)),
+    "beta": Parameter(float, "half its limit", "Decay factor of the Katz index.", ("HOPE",)),
+    "form": Parameter(
+        str, "auto", "Computation of the matrix: small (exact), large (approximate) or auto.", ("NetMF",)
+    ),
+    "rank": Parameter(int, "256", "Number of eigenvalues of the large form.", ("NetMF",)),
+    "n_communities": Parameter(int, "chosen from the data", "Number of communities.", ("BigClam",)),
+    "n_init": Parameter(int, "4", "Number of starts, of which the best is continued.", ("BigClam",)),
+    "max_iter": Parameter(int, "200", "Maximum number of sweeps over the nodes.", ("BigClam",)),
+    "tol": Parameter(float, "1e-05", "Relative gain of a sweep at which to stop.", ("BigClam",)),
+    "threads": Parameter(
+        int, "all cores", "Number of threads; results do not depend on it.", (*_SGD_MODELS, "BigClam")
+    ),
+    "seed": Parameter(
+        int, "random", "Random seed; the same seed gives the same bytes.", (*_SGD_MODELS, "HOPE", "NetMF", "BigClam")
+    ),
 }
 
 GraphArgument = Annotated[
-    str, typer.Argument(metavar="GRAPH", help="A file in any readable format, - for standard input, or a data set.")
+    str, typer.Argument(metavar="GRAPH", help="A graph file, - for standard input, or the name of a data set.")
 ]
 ModelOption = Annotated[
     str | None,
     typer.Option(
         "--model",
         "-m",
-        help=f"{', '.join(MODELS)}; or a family of your own as module:Family or file.py:Family. \\[default: normal]",
+        help=f"Model: {', '.join(MODELS)}; or your own family as module:Family or file.py:Family. \\[default: normal]",
         show_default=False,
     ),
 ]
 FamilyOptions = Annotated[
     list[str] | None,
-    typer.Option("--family-option", metavar="NAME=VALUE", help="A parameter of the family, as sigma=2."),
+    typer.Option("--family-option", metavar="NAME=VALUE", help="A parameter of the family, such as sigma=2."),
 ]
-JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON, for other programs.")]
+JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")]
 
 
-def _figure(path: Path | None) -> Path | None:
-    """A path that a figure can be written to; others are refused before anything is measured."""
+def _check_plot_path(path: Path | None) -> Path | None:
+    """Reject a path that no figure can be written to, before anything is computed."""
     if path is not None:
         from efge.plots import check_figure
 
@@ -103,76 +115,88 @@ def _figure(path: Path | None) -> Path | None:
 
 PlotOption = Annotated[
     Path | None,
-    typer.Option("--plot", help="Also draw it: a .png, .svg or .pdf file.", show_default=False, callback=_figure),
+    typer.Option(
+        "--plot",
+        help="Also draw the result as a .png, .svg or .pdf file.",
+        show_default=False,
+        callback=_check_plot_path,
+    ),
 ]
 
-_READING = {
-    "nodes": Annotated[Path | None, typer.Option(help="A file of node names, for nodes without edges.")],
-    "directed": Annotated[bool | None, typer.Option("--directed/--undirected", help="Else as the file says.")],
-    "weighted": Annotated[bool | None, typer.Option("--weighted/--unweighted", help="Else if there are weights.")],
-    "format": Annotated[str | None, typer.Option(help="The graph's format, if its suffix does not tell.")],
-    "drop_self_loops": Annotated[bool | None, typer.Option("--drop-self-loops", help="Leave out loops.")],
-    "header": Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether the first line names columns.")
+READING_OPTIONS: Mapping[str, Any] = {
+    "nodes": Annotated[Path | None, typer.Option(help="File of node names, one per line; adds nodes without edges.")],
+    "directed": Annotated[
+        bool | None,
+        typer.Option("--directed/--undirected", help="Whether edges have a direction. \\[default: as the file says]"),
     ],
-    "source": Annotated[str | None, typer.Option(help="The column of sources, by name or number.")],
-    "target": Annotated[str | None, typer.Option(help="The column of targets, by name or number.")],
-    "weight": Annotated[str | None, typer.Option(help="The column of weights, by name or number.")],
-    "delimiter": Annotated[str | None, typer.Option(help="What separates fields, if it is not found out.")],
-    "encoding": Annotated[str | None, typer.Option(help="The text's encoding, as latin-1. \\[default: utf-8]")],
+    "weighted": Annotated[
+        bool | None,
+        typer.Option("--weighted/--unweighted", help="Whether to read weights. \\[default: if there are any]"),
+    ],
+    "format": Annotated[str | None, typer.Option(help="Format of the graph file. \\[default: from its suffix]")],
+    "drop_self_loops": Annotated[bool | None, typer.Option("--drop-self-loops", help="Drop self-loops.")],
+    "header": Annotated[
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether the first line names the columns. \\[default: detected]"),
+    ],
+    "source": Annotated[str | None, typer.Option(help="Column of source nodes, by name or number.")],
+    "target": Annotated[str | None, typer.Option(help="Column of target nodes, by name or number.")],
+    "weight": Annotated[str | None, typer.Option(help="Column of weights, by name or number.")],
+    "delimiter": Annotated[str | None, typer.Option(help="Separator between fields. \\[default: detected]")],
+    "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 
-# How a run goes, on which its result does not depend.
-_RUNNING = {
-    "checkpoint": Annotated[Path | None, typer.Option(help="A folder to keep the state of training in.")],
-    "resume": Annotated[bool | None, typer.Option("--resume", help="Go on from the state in the folder, if any.")],
-    "every": Annotated[str | None, typer.Option(help="Time between two states, as 30s, 5min or 1h. \\[default: 60s]")],
+# How training is executed; results do not depend on these options.
+EXECUTION_OPTIONS: Mapping[str, Any] = {
+    "checkpoint": Annotated[Path | None, typer.Option(help="Folder to save training checkpoints in.")],
+    "resume": Annotated[
+        bool | None, typer.Option("--resume", help="Resume from the checkpoint in that folder, if any.")
+    ],
+    "every": Annotated[
+        str | None, typer.Option(help="Time between checkpoints, such as 30s, 5min or 1h. \\[default: 60s]")
+    ],
     "memory_limit": Annotated[
-        str | None, typer.Option(metavar="SIZE", help="Refuse a training that needs more memory than that, as 4G.")
+        str | None, typer.Option(metavar="SIZE", help="Refuse to train if it needs more memory than this, such as 4G.")
     ],
     "mmap": Annotated[
-        bool | None, typer.Option("--mmap", help="Keep vectors in files beside the output while they are trained.")
+        bool | None, typer.Option("--mmap", help="Keep the vectors in files beside the output during training.")
     ],
-    "workdir": Annotated[
-        Path | None, typer.Option(help="With --partitions, a folder for the parts. \\[default: beside the output]")
-    ],
-    "cluster": Annotated[str | None, typer.Option(help="Train on a Ray cluster: auto, or its address.")],
+    "workdir": Annotated[Path | None, typer.Option(help="Folder for the partitions. \\[default: beside the output]")],
+    "cluster": Annotated[str | None, typer.Option(help="Train on a Ray cluster: auto, or the address of one.")],
 }
 
 
 def _model_option(parameter: Parameter) -> Any:
-    whose = "" if "EFGE" in parameter.estimators else f" {', '.join(parameter.estimators)} only."
-    text = f"{parameter.about}{whose} \\[default: {parameter.default}]"
-    return Annotated[parameter.kind | None, typer.Option(help=text, show_default=False, rich_help_panel="Model")]
+    owners = "" if "EFGE" in parameter.estimators else f" For {', '.join(parameter.estimators)} only."
+    text = f"{parameter.help}{owners} \\[default: {parameter.default}]"
+    return Annotated[parameter.value_type | None, typer.Option(help=text, show_default=False, rich_help_panel="Model")]
 
 
-READING_OPTIONS: Mapping[str, Any] = _READING
-RUNNING_OPTIONS: Mapping[str, Any] = _RUNNING
 MODEL_OPTIONS: Mapping[str, Any] = {name: _model_option(parameter) for name, parameter in PARAMETERS.items()}
 
 
 def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
-    """Give a command that takes ``**options`` the options of the groups; those that are not given are None."""
+    """Add groups of options to a command that takes ``**options``; an option that the user omits is None."""
 
     def add(command: Command) -> Command:
         signature = inspect.signature(command, eval_str=True)
-        own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
-        more = [
+        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        added = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
             for group in groups
             for name, annotation in group.items()
         ]
-        command.__signature__ = signature.replace(parameters=[*own, *more])  # type: ignore[attr-defined]
+        command.__signature__ = signature.replace(parameters=[*own, *added])  # type: ignore[attr-defined]
         return command
 
     return add
 
 
-def given(options: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, Any]:
-    """Those options of a group that were given."""
+def select_options(options: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of a group that the user has set."""
     return {name: options[name] for name in group if options.get(name) is not None}
 
 
-def listed(options: list[str] | None) -> list[str]:
-    """Values of an option that may be repeated, or hold several with commas between."""
-    return [name.strip() for option in options or () for name in option.split(",") if name.strip()]
+def split_commas(values: list[str] | None) -> list[str]:
+    """Return the names in an option that may be repeated, and may list several names separated by commas."""
+    return [name.strip() for value in values or () for name in value.split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""Commands on what others published: reproduce, datasets."""
+"""Commands about published results and networks: reproduce and datasets."""
 
 from __future__ import annotations
 
@@ -9,104 +9,105 @@ from typing import Annotated, Any
 import typer
 
 import efge
-from efge.cli.console import VOICE, print_table, progress, say
-from efge.cli.options import JsonFlag, listed
-
-Several = Annotated[list[str] | None, typer.Option(help="Only these, by name; several with commas between.")]
+from efge.cli.console import VERBOSITY, log_info, print_table, progress
+from efge.cli.options import JsonFlag, split_commas
 
 
 def reproduce(
     studies: Annotated[
         list[str] | None,
-        typer.Argument(help="networks, classification, links, dimension, window, sigma, dolphins; all by default."),
+        typer.Argument(
+            help="Studies: networks, classification, links, dimension, window, sigma, dolphins. \\[default: all]",
+            show_default=False,
+        ),
     ] = None,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The folder to write to.")] = Path("reproduction"),
-    quick: Annotated[bool, typer.Option("--quick", help="A few minutes: small networks, few repeats.")] = False,
-    networks: Several = None,
-    methods: Several = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder to write to.")] = Path("reproduction"),
+    quick: Annotated[bool, typer.Option("--quick", help="Take a few minutes: small networks, few repeats.")] = False,
+    networks: Annotated[list[str] | None, typer.Option(help="Use only these networks, separated by commas.")] = None,
+    methods: Annotated[list[str] | None, typer.Option(help="Use only these methods, separated by commas.")] = None,
     repeats: Annotated[
-        int | None, typer.Option(help="Repeats of each score; splits come in tens.", show_default=False)
+        int | None,
+        typer.Option(help="Number of repeats of each score; rounded up to a multiple of 10 for classification."),
     ] = None,
-    processes: Annotated[int | None, typer.Option(help="By default, all cores.", show_default=False)] = None,
+    processes: Annotated[int | None, typer.Option(help="Number of processes. \\[default: all cores]")] = None,
 ) -> None:
-    """Measure the paper's tables and figures again, with the published numbers beside ours.
+    """Reproduce the paper's tables and figures, and compare them with the published numbers.
 
-    Writes raw scores, tables, figures and a page to open, report.html. What is finished is kept: the same command goes
-    on where an earlier one stopped.
+    Writes raw scores, tables, figures and the page report.html.
+    If the command is interrupted, run it again: it continues where it stopped.
     """
     from efge.experiments.plan import STUDIES, Plan
     from efge.experiments.report import write_report
-    from efge.experiments.running import run
+    from efge.experiments.runner import run
 
-    plan = Plan(
-        tuple(studies or STUDIES), tuple(listed(networks)) or None, tuple(listed(methods)) or None, repeats, quick
-    )
-    VOICE.if_stopped = f"finished cells are kept in {output}, and the same command goes on"
+    selected_networks, selected_methods = tuple(split_commas(networks)), tuple(split_commas(methods))
+    plan = Plan(tuple(studies or STUDIES), selected_networks or None, selected_methods or None, repeats, quick)
+    VERBOSITY.if_interrupted = f"finished cells are in {output}; run the same command again to continue"
     with progress("measuring", "") as advance:
 
-        def tell(cell: Any, done: float, total: float) -> None:
+        def show_progress(cell: Any, done: float, total: float) -> None:
             advance(done, total, cell.path.removesuffix(".csv") if cell else "")
 
-        results = run(plan, output, processes=processes, progress=tell)
+        results = run(plan, output, processes=processes, progress=show_progress)
     print(write_report(results, output))
 
 
 datasets = typer.Typer(
-    help="Published networks: list them, fetch them, show what one is.",
+    help="List, download or describe published networks.",
     rich_markup_mode="rich",
     invoke_without_command=True,
 )
 
 
 @datasets.callback()
-def _list_if_alone(context: typer.Context) -> None:
+def _list_without_subcommand(context: typer.Context) -> None:
     if context.invoked_subcommand is None:
         list_datasets()
 
 
 @datasets.command("list", epilog="Example: efge datasets list")
 def list_datasets(as_json: JsonFlag = False) -> None:
-    """List the networks that are known by name."""
+    """List the published networks that can be loaded by name."""
     from efge.datasets.catalogue import DATASETS
 
     if as_json:
-        counts = ("about", "nodes", "edges", "classes", "publisher")
-        print(json.dumps({name: {key: getattr(known, key) for key in counts} for name, known in DATASETS.items()}))
+        keys = ("about", "nodes", "edges", "classes", "publisher")
+        print(json.dumps({name: {key: getattr(dataset, key) for key in keys} for name, dataset in DATASETS.items()}))
         return
     rows = [
-        [name, f"{known.nodes:,}", f"{known.edges:,}", str(known.classes or "-"), known.about]
-        for name, known in DATASETS.items()
+        [name, f"{dataset.nodes:,}", f"{dataset.edges:,}", str(dataset.classes or "-"), dataset.about]
+        for name, dataset in DATASETS.items()
     ]
-    print_table(["name", "nodes", "edges", "classes", "what it is"], rows)
+    print_table(["name", "nodes", "edges", "classes", "description"], rows)
 
 
 @datasets.command("fetch", epilog="Example: efge datasets fetch cora")
 def fetch(
-    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names as efge datasets lists them.")],
+    names: Annotated[list[str], typer.Argument(metavar="NAME...", help="Names from efge datasets list.")],
 ) -> None:
-    """Make sure that networks are here: from a folder, the cache, or their publishers."""
+    """Download networks from their publishers, unless a folder or the cache already has them."""
     for name in names:
-        say(f"{efge.load_dataset(name)!r}")
+        log_info(f"{efge.load_dataset(name)!r}")
 
 
 @datasets.command("show", epilog="Example: efge datasets show cora")
 def show(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name as efge datasets lists it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from efge datasets list.")],
 ) -> None:
-    """Print what a network is, where it comes from and whom to cite, without fetching it."""
+    """Describe a network, its source and its citation, without downloading it."""
     from efge.datasets.catalogue import DATASETS, DatasetError
 
     if name not in DATASETS:
         raise DatasetError(f"no data set {name!r}; known: {', '.join(DATASETS)}")
-    known = DATASETS[name]
+    dataset = DATASETS[name]
     rows = [
         ["name", name],
-        ["what it is", known.about],
-        ["nodes", f"{known.nodes:,}"],
-        ["edges", f"{known.edges:,}"],
-        ["classes", str(known.classes or "-")],
-        ["publisher", known.publisher],
-        ["address", known.addresses[0]],
-        ["cite", known.citation],
+        ["description", dataset.about],
+        ["nodes", f"{dataset.nodes:,}"],
+        ["edges", f"{dataset.edges:,}"],
+        ["classes", str(dataset.classes or "-")],
+        ["publisher", dataset.publisher],
+        ["address", dataset.addresses[0]],
+        ["cite", dataset.citation],
     ]
-    print_table(["what", "value"], rows)
+    print_table(["field", "value"], rows)

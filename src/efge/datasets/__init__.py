@@ -1,9 +1,12 @@
-"""Published networks by name: from a folder, the cache or their publisher, and checked against what is known.
+"""Published networks by name, from a folder, the cache or their publisher.
+
+In comes the name of a data set; out comes its graph and labels, checked against known counts and fingerprints. May
+import errors, io and graph.
 
 Examples
 --------
 >>> from efge.datasets import DATASETS
->>> [name for name, known in DATASETS.items() if known.multilabel]
+>>> [name for name, info in DATASETS.items() if info.multilabel]
 ['blogcatalog', 'ppi', 'wikipedia']
 """
 

@@ -1,4 +1,4 @@
-"""What is known of each data set before it is there: where it is published, what it counts, and whom to cite."""
+"""The catalogue of data sets: where each is published, its counts, and whom to cite."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from efge.errors import InputError
 
 
 class DatasetError(InputError):
-    """A data set that is not known, not to be had, or not what was published; the message says where, and what to do.
+    """Raised if a data set is unknown, cannot be downloaded, or differs from the published one.
 
     Examples
     --------
@@ -24,38 +24,38 @@ class DatasetError(InputError):
 
 @dataclass(frozen=True)
 class DatasetInfo:
-    """What is known of a data set without having it.
+    """Description of a data set, available without downloading it.
 
     Attributes
     ----------
     about : str
-        What its nodes and edges are.
+        What the nodes, edges and classes are.
     nodes, edges, self_loops, classes : int
-        Counts; self loops are among the edges.
+        Counts; the edges include self-loops.
     components : int or None
-        Connected components; None if nobody has published how many there are.
+        Number of connected components; None if it was never published.
     publisher, addresses : str, tuple of str
-        Who publishes its file, and where the file is or has been, the likeliest place first.
+        Who publishes the file, and the addresses to try, the most likely first.
     reader : str
-        How the publisher's file is read.
+        Name of the reader of the publisher's file.
     citation : str
         Whom to cite.
     class_names : mapping of int to str
-        Names of classes that the publisher's file knows by number only.
+        Names of the classes, if the publisher's file has only their numbers.
     labels_published : bool
         Whether the publisher's file has the classes.
     multilabel, weighted : bool
-        Whether a node has several classes, and whether edges have weights.
+        Whether a node can have several classes, and whether edges have weights.
     largest_component : bool
-        Whether the data set is the largest component of what is published.
+        Whether the data set is the largest component of the published graph.
     fingerprint, label_fingerprint : str or None
-        Hashes of the graph and of the labels, where we have seen them.
+        Hashes of the graph and of the labels; None if they are not known yet.
 
     Examples
     --------
     >>> from efge.datasets import DATASETS
-    >>> known = DATASETS["dolphins"]
-    >>> known.nodes, known.edges, known.file_name
+    >>> info = DATASETS["dolphins"]
+    >>> info.nodes, info.edges, info.file_name
     (62, 159, 'dolphins.zip')
     """
 
@@ -79,7 +79,7 @@ class DatasetInfo:
 
     @property
     def file_name(self) -> str:
-        """What the publisher calls the file."""
+        """Name of the publisher's file."""
         return self.addresses[0].rpartition("/")[2]
 
 
@@ -88,7 +88,7 @@ _LINQS = "LINQS, University of California, Santa Cruz"
 _HARP = "the authors of HARP"
 _NODE2VEC = "the authors of node2vec"
 
-# The commit that brought the files, then whatever the branch holds today.
+# The commit that added the files, then the current state of the branch.
 _HARP_FILES = (
     "https://raw.githubusercontent.com/GTmac/HARP/71e3a97d23f64fecb23b7f58a614151ba15630c0/example_graphs/",
     "https://raw.githubusercontent.com/GTmac/HARP/master/example_graphs/",
@@ -99,15 +99,15 @@ _SEN = (
     "data, AI Magazine 29(3), 2008"
 )
 _CHEN = (
-    "H. Chen, B. Perozzi, Y. Hu and S. Skiena, HARP: hierarchical representation learning for networks, AAAI 2018, "
-    "with whose code the file comes"
+    "H. Chen, B. Perozzi, Y. Hu and S. Skiena, HARP: hierarchical representation learning for networks, AAAI 2018; "
+    "the file comes with its code"
 )
 _LESKOVEC = (
     "J. Leskovec, J. Kleinberg and C. Faloutsos, Graph evolution: densification and shrinking diameters, ACM "
     "Transactions on Knowledge Discovery from Data 1(1), 2007; the file is SNAP's"
 )
 _GROVER = (
-    "A. Grover and J. Leskovec, node2vec: scalable feature learning for networks, KDD 2016, on whose page the file is"
+    "A. Grover and J. Leskovec, node2vec: scalable feature learning for networks, KDD 2016; the file is on its web page"
 )
 
 DATASETS: Mapping[str, DatasetInfo] = {
@@ -119,7 +119,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         components=438,
         classes=6,
         publisher=_HARP,
-        addresses=tuple(f"{place}citeseer/citeseer.mat" for place in _HARP_FILES),
+        addresses=tuple(f"{base}citeseer/citeseer.mat" for base in _HARP_FILES),
         reader="matrix",
         citation=f"{_SEN}; and {_CHEN}",
         fingerprint="8387e562717ef20b8a1c249956b01a4c8a6c5e50fa13e192ae3bc9d1e481e9cc",
@@ -139,21 +139,21 @@ DATASETS: Mapping[str, DatasetInfo] = {
         label_fingerprint="cbede9d39ba4844131fad88681b109d50241fa39c9be0003d76c7a196909b85a",
     ),
     "dblp": DatasetInfo(
-        about="authors of papers, joined by common papers; a class is the field in which an author is most at home",
+        about="authors linked by joint papers; a class is an author's main field",
         nodes=27199,
         edges=66832,
         components=2115,
         classes=4,
         class_names={0: "DB", 1: "DM", 2: "IR", 3: "ML"},
         publisher=_HARP,
-        addresses=tuple(f"{place}dblp/dblp.mat" for place in _HARP_FILES),
+        addresses=tuple(f"{base}dblp/dblp.mat" for base in _HARP_FILES),
         reader="matrix",
         citation=_CHEN,
         fingerprint="b732656f0cc8162fae965f0aa9a75059adc4ec6cf66bb05a05d63470176e9fca",
         label_fingerprint="525bbef3981b4ea38227fc57999d32a17782d16b11b14328cbf592d3ad067770",
     ),
     "astroph": DatasetInfo(
-        about="authors of preprints on astrophysics, joined by common preprints; the largest component",
+        about="authors linked by joint preprints on astrophysics; the largest component",
         nodes=17903,
         edges=197031,
         self_loops=59,
@@ -165,7 +165,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         fingerprint="17aa03c5b19e658ca13c419a62c659096adae0c8287cad4d6774007f926ecb20",
     ),
     "hepth": DatasetInfo(
-        about="authors of preprints on high energy physics, joined by common preprints; the largest component",
+        about="authors linked by joint preprints on high energy physics; the largest component",
         nodes=8638,
         edges=24827,
         self_loops=21,
@@ -177,7 +177,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         fingerprint="fff828de81dc887e8e60ece316184a7b0d65a1e3f2d1b2624400bfa805f31960",
     ),
     "facebook": DatasetInfo(
-        about="people and their friendships, from the circles around ten of them",
+        about="people and their friendships, from the ego networks of ten of them",
         nodes=4039,
         edges=88234,
         publisher=_SNAP,
@@ -188,7 +188,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         fingerprint="48d6079a2061f64e5f40531acd5c76c8d5d9f122ad5fce67ebdcdb9c63ce2456",
     ),
     "grqc": DatasetInfo(
-        about="authors of preprints on general relativity, joined by common preprints; the largest component",
+        about="authors linked by joint preprints on general relativity; the largest component",
         nodes=4158,
         edges=13428,
         self_loops=6,
@@ -200,7 +200,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         fingerprint="5cfefee69c3c3b73d691f14a32e67b56b956e0afdff3a5de492ed45928b5abe7",
     ),
     "dolphins": DatasetInfo(
-        about="dolphins of Doubtful Sound, joined where they are often seen together; a class is a community",
+        about="dolphins of Doubtful Sound, linked if they are often seen together; a class is a community",
         nodes=62,
         edges=159,
         classes=2,
@@ -213,8 +213,8 @@ DATASETS: Mapping[str, DatasetInfo] = {
         reader="gml",
         citation="D. Lusseau, K. Schneider, O. J. Boisseau, P. Haase, E. Slooten and S. M. Dawson, The bottlenose "
         "dolphin community of Doubtful Sound features a large proportion of long-lasting associations, Behavioral "
-        "Ecology and Sociobiology 54, 2003; the file is M. Newman's, without the communities: labels are None unless a "
-        "folder of yours has them",
+        "Ecology and Sociobiology 54, 2003; the file is M. Newman's, without the communities: labels are None unless "
+        "your own folder has them",
         labels_published=False,
         fingerprint="3b2676cc280c5633f6b25a147847945e06fdf1cc71dde1f91748b34e03ddc2a7",
         label_fingerprint="04ecc3a9b503317d29d3f22cbb12af4adec2ae15c5724c2d5054cff0d61728f5",
@@ -231,7 +231,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
             "http://socialcomputing.asu.edu/uploads/1283153973/BlogCatalog-dataset.zip",
         ),
         reader="blogcatalog",
-        citation="L. Tang and H. Liu, Relational learning via latent social dimensions, KDD 2009; the file is of the "
+        citation="L. Tang and H. Liu, Relational learning via latent social dimensions, KDD 2009; the file is from the "
         "Social Computing Data Repository of R. Zafarani and H. Liu, 2009",
     ),
     "ppi": DatasetInfo(
@@ -249,7 +249,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         "Research 36, 2008",
     ),
     "wikipedia": DatasetInfo(
-        about="words of Wikipedia, joined where they occur together, by how often; a class is a part of speech",
+        about="words of Wikipedia, linked if they occur together, weighted by how often; a class is a part of speech",
         nodes=4777,
         edges=92517,
         self_loops=222,

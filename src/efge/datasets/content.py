@@ -1,7 +1,7 @@
-"""What a data set comes down to, whoever wrote it down; and the plain files in which we write it down ourselves.
+"""The content of a data set, independent of the publisher's format, and the plain files in which it is cached.
 
-Nodes and classes are numbers, as their publisher gave them, and may have names. Nodes are in ascending order, so that
-the same data set is the same graph to the bit, in whatever order a file lists it.
+Nodes and classes are numbers, as in the publisher's file, and may have names. Nodes are sorted by number, so the same
+data set gives exactly the same graph, whatever the order in its file.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.datasets.catalogue import DatasetError
-from efge.graph.graph import Graph, check_weights, graph_from_edges
-from efge.graph.names import name_array, names_of
-from efge.io.atomic import written_whole
+from efge.graph.build import graph_from_edges
+from efge.graph.graph import Graph, check_weights
+from efge.graph.names import name_array, parse_names
+from efge.io.atomic import atomic_write
 
 Integers = npt.NDArray[np.int64]
 
@@ -26,7 +27,7 @@ _NODES, _LABELS, _CLASS_NAMES, _NODE_NAMES = "nodes.txt", "labels.tsv", "label_n
 
 
 class Content(NamedTuple):
-    """A graph whose nodes are named by number, the classes of its nodes, and what classes and nodes are called."""
+    """A graph with numbered nodes, the classes of its nodes, and the names of classes and nodes."""
 
     graph: Graph
     classes: Mapping[int, tuple[int, ...]] = {}
@@ -34,55 +35,55 @@ class Content(NamedTuple):
     node_names: Mapping[int, str] = {}
 
 
-def numbered_graph(nodes: Integers, edges: Integers, weights: npt.NDArray[np.float64] | None = None) -> Graph:
-    """The undirected graph of the nodes, in ascending order, and the edges among them."""
+def make_graph(nodes: Integers, edges: Integers, weights: npt.NDArray[np.float64] | None = None) -> Graph:
+    """Return the undirected graph of numbered nodes, sorted by number, and the edges between them."""
     if edges.ndim != 2 or edges.shape[1] != 2:
-        raise DatasetError(f"an edge has two ends; got {edges.shape[-1]} columns")
+        raise DatasetError(f"an edge has two nodes; got {edges.shape[-1]} columns")
     numbers = np.unique(nodes)
     if len(numbers) < len(nodes):
-        raise DatasetError(f"a node is listed once; {len(nodes):,} lines name {len(numbers):,} nodes")
+        raise DatasetError(f"each node must be listed once; {len(nodes):,} lines list {len(numbers):,} nodes")
     rows = np.minimum(np.searchsorted(numbers, edges), max(len(numbers) - 1, 0))
     unknown = edges[numbers[rows] != edges] if len(numbers) else edges.ravel()
     if len(unknown):
-        raise DatasetError(f"an edge joins nodes that are listed; node {unknown[0]} is not")
+        raise DatasetError(f"both nodes of an edge must be listed; node {unknown[0]} is not")
     if weights is not None:
         check_weights(weights, "edge {}")
     return graph_from_edges(rows.astype(np.int32), weights, name_array(numbers), directed=False)
 
 
-def grouped(memberships: Iterable[Iterable[int]]) -> dict[int, tuple[int, ...]]:
-    """The classes of each node, from pairs of a node and a class."""
+def group_classes(memberships: Iterable[Iterable[int]]) -> dict[int, tuple[int, ...]]:
+    """Return the classes of each node, from pairs of a node and a class."""
     classes: dict[int, set[int]] = {}
     for node, number in memberships:
         classes.setdefault(node, set()).add(number)
     return {node: tuple(sorted(classes[node])) for node in sorted(classes)}
 
 
-def table(data: bytes, type_: type[Any] = np.int64, *, delimiter: str | None = None, columns: Any = None) -> Any:
-    """Rows of numbers; what is behind a # is not read."""
+def parse_table(data: bytes, dtype: type[Any] = np.int64, *, delimiter: str | None = None, columns: Any = None) -> Any:
+    """Parse rows of numbers; text after a # is ignored."""
     if not data.strip():
-        raise DatasetError("there is at least one line; the file is empty")
-    return np.loadtxt(io.BytesIO(data), type_, delimiter=delimiter, usecols=columns, ndmin=2)
+        raise DatasetError("a file needs at least one line; this one is empty")
+    return np.loadtxt(io.BytesIO(data), dtype, delimiter=delimiter, usecols=columns, ndmin=2)
 
 
 def read_folder(folder: Path) -> Content:
-    """A data set from its plain files."""
+    """Read a data set from its plain files."""
     edges = (folder / EDGES).read_bytes()
     weighted = len(edges.split(b"\n", 1)[0].split()) > 2
-    weights = table(edges, np.float64, columns=2)[:, 0] if weighted else None
-    nodes = table((folder / _NODES).read_bytes())[:, 0]
-    graph = numbered_graph(nodes, table(edges, columns=(0, 1)), weights)
+    weights = parse_table(edges, np.float64, columns=2)[:, 0] if weighted else None
+    nodes = parse_table((folder / _NODES).read_bytes())[:, 0]
+    graph = make_graph(nodes, parse_table(edges, columns=(0, 1)), weights)
     labels = folder / _LABELS
-    classes = grouped(table(labels.read_bytes()).tolist()) if labels.is_file() else {}
-    return Content(graph, classes, _class_names(folder, classes), _read_names(folder / _NODE_NAMES))
+    classes = group_classes(parse_table(labels.read_bytes()).tolist()) if labels.is_file() else {}
+    return Content(graph, classes, _read_class_names(folder, classes), _read_names(folder / _NODE_NAMES))
 
 
-def _class_names(folder: Path, classes: Mapping[int, tuple[int, ...]]) -> dict[int, str | int]:
-    named = _read_names(folder / _CLASS_NAMES)
-    if not named:
+def _read_class_names(folder: Path, classes: Mapping[int, tuple[int, ...]]) -> dict[int, str | int]:
+    class_names = _read_names(folder / _CLASS_NAMES)
+    if not class_names:
         return {number: number for number in sorted({number for numbers in classes.values() for number in numbers})}
-    # As everywhere, names that are all integers are integers.
-    return dict(zip(named, names_of(list(named.values())).tolist(), strict=True))
+    # As everywhere, names become integers if all of them are.
+    return dict(zip(class_names, parse_names(list(class_names.values())).tolist(), strict=True))
 
 
 def _read_names(path: Path) -> dict[int, str]:
@@ -96,10 +97,10 @@ def write_folder(folder: Path, content: Content) -> None:
     """Write the plain files of a data set into a folder."""
     graph = content.graph
     rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
-    once = rows <= graph.indices
-    columns = [graph.names[rows[once]].tolist(), graph.names[graph.indices[once]].tolist()]
+    upper = rows <= graph.indices
+    columns = [graph.names[rows[upper]].tolist(), graph.names[graph.indices[upper]].tolist()]
     if graph.weights is not None:
-        columns.append(graph.weights[once].tolist())
+        columns.append(graph.weights[upper].tolist())
     _write_lines(folder / EDGES, zip(*columns, strict=True))
     _write_lines(folder / _NODES, ((node,) for node in graph))
     if content.classes:
@@ -111,5 +112,5 @@ def write_folder(folder: Path, content: Content) -> None:
 
 
 def _write_lines(path: Path, rows: Iterable[Iterable[Any]]) -> None:
-    with written_whole(path) as stream:
+    with atomic_write(path) as stream:
         stream.write("".join("\t".join(map(str, row)) + "\n" for row in rows).encode())

@@ -1,4 +1,4 @@
-"""From a name to a checked data set: by a folder, the cache, then the publisher; what is wrong is not kept."""
+"""Load a data set from a folder, the cache or its publisher, and check it; only correct data enters the cache."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Dataset:
     Attributes
     ----------
     name : str
-        The name it is loaded by.
+        Name of the data set.
     graph : Graph
-        Undirected; its nodes are named as by the publisher and in ascending order of their published numbers.
+        An undirected graph with the publisher's node names, in ascending order of the published node numbers.
     labels : mapping of node name to class, or None
-        The class of each node: a name, or a number where classes have no names. Where nodes have several classes, a
-        tuple of them, and nodes without any are left out. None if there are no classes.
+        The class of each node: a name, or a number if classes have no names. In multi-label data sets, a tuple of
+        classes; nodes without a class are missing. None if there are no classes.
     citation : str
-        Whom to cite, and where the data come from.
+        Whom to cite, and where the data comes from.
 
     Examples
     --------
@@ -54,37 +54,37 @@ class Dataset:
     citation: str
 
     def __repr__(self) -> str:
-        named = {
-            name for item in (self.labels or {}).values() for name in (item if isinstance(item, tuple) else (item,))
+        classes = {
+            name for label in (self.labels or {}).values() for name in (label if isinstance(label, tuple) else (label,))
         }
-        return f"Dataset({self.name!r}, {self.graph!r}, {len(named)} classes)"
+        return f"Dataset({self.name!r}, {self.graph!r}, {len(classes)} classes)"
 
 
 def load_dataset(name: str) -> Dataset:
-    """Load a published network, and make sure that it is the one that was published.
+    """Load a published network, and check that it equals the published one.
 
-    It is looked for in the folder that the environment variable ``EFGE_DATA`` names, then in the cache, each time in a
-    folder of its own name: as ``edges.tsv``, ``nodes.txt`` and, where there are classes or names, ``labels.tsv``,
-    ``label_names.tsv`` and ``names.tsv``; or as the publisher's file under its own name. Otherwise that file is
-    downloaded, checked, and kept in the cache as plain files. Counts of nodes, edges, self loops, components and
-    classes are checked wherever it comes from, and so are fingerprints where they are known.
+    The data set is searched in the folder that the environment variable ``EFGE_DATA`` names, then in the cache. In
+    either, a subfolder with the data set's name holds ``edges.tsv``, ``nodes.txt`` and, if there are classes or names,
+    ``labels.tsv``, ``label_names.tsv`` and ``names.tsv``; or it holds the publisher's file. Otherwise the publisher's
+    file is downloaded, checked, and saved in the cache as plain files. The numbers of nodes, edges, self-loops,
+    components and classes are always checked, and so are the fingerprints, if known.
 
     Parameters
     ----------
     name : str
-        One of ``efge.datasets.DATASETS``, which also tells what each of them is.
+        A key of ``efge.datasets.DATASETS``, which describes all data sets.
 
     Returns
     -------
     Dataset
-        The communities of ``dolphins`` are not in the publisher's file: its labels are None unless a folder of yours
-        has them. Of the others, ``blogcatalog``, ``ppi`` and ``wikipedia`` have several classes a node, and
-        ``wikipedia`` has weights.
+        The communities of ``dolphins`` are not in the publisher's file: its labels are None unless your own folder
+        has them. In ``blogcatalog``, ``ppi`` and ``wikipedia``, a node can have several classes; ``wikipedia`` has
+        weights.
 
     Raises
     ------
     DatasetError
-        If the name is not known, the file is not to be had, or its content is not what was published.
+        If the name is unknown, the file cannot be downloaded, or the content differs from the published one.
 
     Examples
     --------
@@ -99,148 +99,150 @@ def load_dataset(name: str) -> Dataset:
     """
     if name not in DATASETS:
         raise DatasetError(f"no data set {name!r}; known: {', '.join(DATASETS)}")
-    known = DATASETS[name]
-    for folder in (*_given_folder(name), _cache() / name):
-        content = _found(folder, known)
+    info = DATASETS[name]
+    for folder in (*_user_folders(name), _cache_folder() / name):
+        content = _read_any_form(folder, info)
         if content is not None:
-            return _checked(name, known, content, f"{folder}, which you may mend or delete")
-    return _fetched(name, known)
+            return _make_checked(name, info, content, f"{folder} (repair or delete it)")
+    return _download_dataset(name, info)
 
 
-def _given_folder(name: str) -> list[Path]:
-    given = os.environ.get("EFGE_DATA")
-    if not given:
+def _user_folders(name: str) -> list[Path]:
+    path = os.environ.get("EFGE_DATA")
+    if not path:
         return []
-    folder = Path(given).expanduser()
+    folder = Path(path).expanduser()
     if not folder.is_dir():
-        raise DatasetError(f"EFGE_DATA names the folder of the data sets; there is no folder {given}")
+        raise DatasetError(f"EFGE_DATA must name an existing folder; there is no folder {path}")
     return [folder / name]
 
 
-def _cache() -> Path:
+def _cache_folder() -> Path:
     import pooch
 
     return Path(pooch.os_cache("efge"))
 
 
-def _found(folder: Path, known: DatasetInfo) -> Content | None:
-    """What a folder holds in one of the forms we know; None if there is nothing in it."""
-    published = folder / known.file_name
+def _read_any_form(folder: Path, info: DatasetInfo) -> Content | None:
+    """Read plain files or the publisher's file from a folder; return None if the folder is empty or missing."""
+    published = folder / info.file_name
     try:
         if (folder / EDGES).is_file():
             return read_folder(folder)
         if published.is_file():
-            return read_published(published, known, str(published))
+            return read_published(published, info, str(published))
         if not folder.is_dir() or all(entry.name.startswith(".") for entry in folder.iterdir()):
             return None
     except (OSError, ValueError) as error:
         if str(error).startswith(str(folder)):
             raise
-        raise DatasetError(f"{folder}: the data set cannot be read; mend or delete the folder: {error}") from None
-    raise DatasetError(f"{folder}: a data set is {EDGES} and its other files, or {known.file_name}; here is neither")
+        raise DatasetError(f"{folder}: cannot read this data set; repair or delete the folder: {error}") from None
+    raise DatasetError(
+        f"{folder}: the folder of a data set has {EDGES} and its other files, or {info.file_name}; this one has neither"
+    )
 
 
-def _checked(name: str, known: DatasetInfo, content: Content, place: str) -> Dataset:
-    """The data set, if it is the one we know."""
-    dataset = _named(name, known, content)
-    troubles = _wrong_counts(dataset.graph, known, content)
-    if not troubles and known.fingerprint not in (None, dataset.graph.fingerprint()):
-        troubles.append("the counts are right, but names or edges are others")
-    if not troubles and dataset.labels and known.label_fingerprint not in (None, _fingerprint(dataset.labels)):
-        troubles.append("the graph is right, but classes are others")
-    if troubles:
-        raise DatasetError(f"{place}: this is not {name} as published: {'; '.join(troubles)}")
+def _make_checked(name: str, info: DatasetInfo, content: Content, source: str) -> Dataset:
+    """Return the data set; raise if it differs from the published one."""
+    dataset = _make_dataset(name, info, content)
+    problems = _find_wrong_counts(dataset.graph, info, content)
+    if not problems and info.fingerprint not in (None, dataset.graph.fingerprint()):
+        problems.append("the counts match, but names or edges differ")
+    if not problems and dataset.labels and info.label_fingerprint not in (None, _fingerprint(dataset.labels)):
+        problems.append("the graph matches, but classes differ")
+    if problems:
+        raise DatasetError(f"{source}: this is not {name} as published: {'; '.join(problems)}")
     return dataset
 
 
-def _named(name: str, known: DatasetInfo, content: Content) -> Dataset:
-    """The data set under the names that nodes and classes go by."""
-    graph, called = content.graph, content.node_names
-    if called:
-        names = name_array([called.get(node, node) for node in graph.names.tolist()])
+def _make_dataset(name: str, info: DatasetInfo, content: Content) -> Dataset:
+    """Replace the numbers of nodes and classes by their names."""
+    graph, node_names = content.graph, content.node_names
+    if node_names:
+        names = name_array([node_names.get(node, node) for node in graph.names.tolist()])
         graph = Graph(graph.indptr, graph.indices, graph.weights, names)
-    classes = dict(content.class_names) | dict(known.class_names)
+    classes = dict(content.class_names) | dict(info.class_names)
     labels: dict[Hashable, Hashable] = {}
     for node, numbers in content.classes.items():
-        several = tuple(classes.get(number, number) for number in numbers)
-        labels[called.get(node, node)] = several if known.multilabel else several[0]
-    return Dataset(name, graph, labels or None, known.citation)
+        names_of_classes = tuple(classes.get(number, number) for number in numbers)
+        labels[node_names.get(node, node)] = names_of_classes if info.multilabel else names_of_classes[0]
+    return Dataset(name, graph, labels or None, info.citation)
 
 
-def _wrong_counts(graph: Graph, known: DatasetInfo, content: Content) -> list[str]:
-    """What differs from what is known, a phrase each."""
+def _find_wrong_counts(graph: Graph, info: DatasetInfo, content: Content) -> list[str]:
+    """Describe each count that differs from the published one."""
     counts = {
-        "nodes": (known.nodes, graph.n_nodes),
-        "edges": (known.edges, graph.n_edges),
-        "self loops": (known.self_loops, graph.n_self_loops),
-        "components": (known.components, graph.n_components),
+        "nodes": (info.nodes, graph.n_nodes),
+        "edges": (info.edges, graph.n_edges),
+        "self loops": (info.self_loops, graph.n_self_loops),
+        "components": (info.components, graph.n_components),
     }
-    if content.classes or known.labels_published:
-        counts["classes"] = (known.classes, len(content.class_names))
-    strangers = content.classes.keys() - set(content.graph)
-    counts["nodes with a class but not listed"] = (0, len(strangers))
-    if content.classes and not known.multilabel:
-        counts["nodes with one class"] = (known.nodes, sum(len(several) == 1 for several in content.classes.values()))
-    counts["weights"] = (known.edges if known.weighted else 0, graph.n_edges if graph.is_weighted else 0)
+    if content.classes or info.labels_published:
+        counts["classes"] = (info.classes, len(content.class_names))
+    unlisted = content.classes.keys() - set(content.graph)
+    counts["nodes with a class but not listed"] = (0, len(unlisted))
+    if content.classes and not info.multilabel:
+        counts["nodes with one class"] = (info.nodes, sum(len(classes) == 1 for classes in content.classes.values()))
+    counts["weights"] = (info.edges if info.weighted else 0, graph.n_edges if graph.is_weighted else 0)
     return [
-        f"{expected:,} {what} expected, {found:,} found"
-        for what, (expected, found) in counts.items()
-        if expected is not None and expected != found
+        f"{expected:,} {name} expected, {actual:,} found"
+        for name, (expected, actual) in counts.items()
+        if expected is not None and expected != actual
     ]
 
 
 def _fingerprint(labels: Labels) -> str:
-    lines = (f"{node!r}\t{several!r}\n" for node, several in labels.items())
+    lines = (f"{node!r}\t{classes!r}\n" for node, classes in labels.items())
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
-def _fetched(name: str, known: DatasetInfo) -> Dataset:
-    """The data set from its publisher, kept in the cache; of an address that fails, nothing is kept."""
-    cache, troubles = _cache(), []
-    for address in known.addresses:
+def _download_dataset(name: str, info: DatasetInfo) -> Dataset:
+    """Download a data set from its publisher and save it in the cache; a failed download leaves nothing there."""
+    cache, problems = _cache_folder(), []
+    for address in info.addresses:
         try:
             cache.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=cache) as scratch:
-                path = Path(scratch, known.file_name)
+            with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=cache) as temporary:
+                path = Path(temporary, info.file_name)
                 _download(address, path)
-                content = read_published(path, known, address)
-                dataset = _checked(name, known, content, address)
-                _keep(content, Path(scratch, name), cache / name)
+                content = read_published(path, info, address)
+                dataset = _make_checked(name, info, content, address)
+                _save_in_cache(content, Path(temporary, name), cache / name)
             return dataset
         except DatasetError as error:
-            troubles.append(str(error))
+            problems.append(str(error))
         except OSError as error:
-            raise DatasetError(f"{cache}: the cache cannot be written: {error.strerror or error}") from None
-    by_hand = f"put {known.file_name} into the folder {cache / name}, or into {name} in the folder that EFGE_DATA names"
-    raise DatasetError(f"{name} cannot be downloaded ({'; '.join(troubles)}); {by_hand}")
+            raise DatasetError(f"{cache}: cannot write to the cache: {error.strerror or error}") from None
+    advice = f"put {info.file_name} into the folder {cache / name}, or into {name} in the folder that EFGE_DATA names"
+    raise DatasetError(f"cannot download {name} ({'; '.join(problems)}); {advice}")
 
 
 def _download(address: str, path: Path) -> None:
     import pooch
     import requests
 
-    # There is no hash to compare with: what is in the file is checked instead.
-    shown = sys.stderr is not None and sys.stderr.isatty() and find_spec("tqdm") is not None
+    # The hash of the file is not known; its content is checked instead.
+    show_progress = sys.stderr is not None and sys.stderr.isatty() and find_spec("tqdm") is not None
     try:
-        pooch.HTTPDownloader(progressbar=shown)(address, str(path), None)
+        pooch.HTTPDownloader(progressbar=show_progress)(address, str(path), None)
     except requests.HTTPError as error:
         answer = "an error" if error.response is None else error.response.status_code
         raise DatasetError(f"{address}: the server answers {answer}") from None
     except (requests.ConnectionError, requests.Timeout):
         raise DatasetError(f"{address}: no connection") from None
     except requests.RequestException as error:
-        raise DatasetError(f"{address}: the transfer broke off: {error}") from None
+        raise DatasetError(f"{address}: the download failed: {error}") from None
 
 
-def _keep(content: Content, written: Path, kept: Path) -> None:
-    """Put the plain files into the cache, all at once."""
-    written.mkdir()
-    write_folder(written, content)
-    sync_folder(written)
+def _save_in_cache(content: Content, temporary: Path, target: Path) -> None:
+    """Write the plain files into a temporary folder, then rename it into the cache."""
+    temporary.mkdir()
+    write_folder(temporary, content)
+    sync_folder(temporary)
     try:
-        written.rename(kept)
+        temporary.rename(target)
     except OSError:
         # Another process was faster, and its copy is as good as ours.
-        if not (kept / EDGES).is_file():
+        if not (target / EDGES).is_file():
             raise
-    sync_folder(kept.parent)
+    sync_folder(target.parent)

@@ -1,4 +1,7 @@
-"""The files of the publishers -> Content, each read in memory; nothing in an archive says where anything is written."""
+"""Readers of the publishers' files.
+
+Archives are read in memory; no name in an archive decides where anything is written.
+"""
 
 from __future__ import annotations
 
@@ -14,140 +17,142 @@ from typing import Any
 import numpy as np
 
 from efge.datasets.catalogue import DatasetError, DatasetInfo
-from efge.datasets.content import Content, grouped, numbered_graph, table
-from efge.errors import reason_of
+from efge.datasets.content import Content, group_classes, make_graph, parse_table
+from efge.errors import describe_error
 from efge.graph.graph import Graph
-from efge.io.files import archive_entry, opened
+from efge.io.files import open_input, read_archive_entry
 from efge.io.matlab import read_matlab
 
-# The largest file we know of in these archives has 20 MB; what unpacks to more than this is not one of them.
-_LARGEST = 200_000_000
+# The largest file known in these archives has 20 MB; a file larger than this is not one of them.
+_MAX_FILE_BYTES = 200_000_000
 
 
-def read_published(path: Path, known: DatasetInfo, label: str) -> Content:
-    """A data set from its publisher's file, which messages call by the label."""
+def read_published(path: Path, info: DatasetInfo, label: str) -> Content:
+    """Read a data set from its publisher's file; messages call the file by the label."""
     try:
-        return _READERS[known.reader](path, known)
+        return _READERS[info.reader](path, info)
     except MemoryError:
         raise
     except DatasetError as error:
         raise DatasetError(f"{label}: {error}") from None
     except Exception as error:
-        # Damaged files make the libraries behind us raise whatever comes up.
-        raise DatasetError(f"{label}: not a {known.file_name} that can be read: {reason_of(error)}") from None
+        # On damaged files, libraries raise all kinds of exceptions.
+        raise DatasetError(f"{label}: cannot read this {info.file_name}: {describe_error(error)}") from None
 
 
-def _whole(read: Callable[[int], bytes], name: str) -> bytes:
-    data = read(_LARGEST + 1)
-    if len(data) > _LARGEST:
-        raise DatasetError(f"{name} has {_LARGEST:,} bytes at most when unpacked; this one has more")
+def _read_limited(read: Callable[[int], bytes], name: str) -> bytes:
+    data = read(_MAX_FILE_BYTES + 1)
+    if len(data) > _MAX_FILE_BYTES:
+        raise DatasetError(f"{name} may have at most {_MAX_FILE_BYTES:,} bytes when decompressed; this one has more")
     return data
 
 
-def _member(path: Path, name: str) -> bytes:
-    """The file of that name in an archive, in whatever folder of it."""
-    read = _zip_member if zipfile.is_zipfile(path) else _tar_member
+def _read_member(path: Path, name: str) -> bytes:
+    """Read the file with that name from any folder of an archive."""
+    read = _read_zip_member if zipfile.is_zipfile(path) else _read_tar_member
     data = read(path, name)
     if data is None:
-        raise DatasetError(f"the archive holds a file {name}; this one does not")
+        raise DatasetError(f"the archive must contain a file {name}; this one does not")
     return data
 
 
-def _zip_member(path: Path, name: str) -> bytes | None:
+def _read_zip_member(path: Path, name: str) -> bytes | None:
     with zipfile.ZipFile(path) as archive:
         for member in archive.infolist():
             if member.filename.rpartition("/")[2] == name:
-                return _whole(io.BytesIO(archive_entry(archive, member.filename, path.name)).read, name)
+                return _read_limited(io.BytesIO(read_archive_entry(archive, member.filename, path.name)).read, name)
     return None
 
 
-def _tar_member(path: Path, name: str) -> bytes | None:
-    # What is packed is counted, and read from front to back.
-    with opened(path) as unpacked, tarfile.open(fileobj=unpacked, mode="r|") as archive:
+def _read_tar_member(path: Path, name: str) -> bytes | None:
+    # The archive is decompressed as a stream, whose size is limited.
+    with open_input(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for member in archive:
             if member.isfile() and member.name.rpartition("/")[2] == name:
-                stream = archive.extractfile(member)
-                assert stream is not None, "a plain file has content"
-                return _whole(stream.read, name)
+                file = archive.extractfile(member)
+                assert file is not None, "a regular file has content"
+                return _read_limited(file.read, name)
     return None
 
 
-def _read_edges(path: Path, known: DatasetInfo) -> Content:
-    """SNAP's lists: an edge a line, often in both directions, comments behind a #."""
+def _read_edges(path: Path, info: DatasetInfo) -> Content:
+    """Read SNAP's edge lists: one edge per line, often in both directions; comments start with #."""
     with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"  # a server may unpack it on the way
-    with gzip.open(path) if packed else path.open("rb") as stream:
-        edges = table(_whole(stream.read, known.file_name), columns=(0, 1))
-    graph = numbered_graph(np.unique(edges), edges)
-    return Content(graph.largest_component() if known.largest_component else graph)
+        compressed = raw.read(2) == b"\x1f\x8b"  # a server may have decompressed it
+    with gzip.open(path) if compressed else path.open("rb") as stream:
+        edges = parse_table(_read_limited(stream.read, info.file_name), columns=(0, 1))
+    graph = make_graph(np.unique(edges), edges)
+    return Content(graph.largest_component() if info.largest_component else graph)
 
 
-def _read_matrix(path: Path, known: DatasetInfo) -> Content:
-    """HARP's and node2vec's .mat files: an adjacency matrix, and a column for each class; nodes are rows, from 0."""
+def _read_matrix(path: Path, info: DatasetInfo) -> Content:
+    """Read .mat files of HARP and node2vec: an adjacency matrix and a matrix with a column for each class."""
     from scipy.sparse import csr_array
 
-    found = read_matlab(path.read_bytes(), path.name)
-    network, group = csr_array(found["network"], dtype=np.float64), csr_array(found["group"], dtype=np.float64)
-    n, k = known.nodes, known.classes
+    matrices = read_matlab(path.read_bytes(), path.name)
+    network, group = csr_array(matrices["network"], dtype=np.float64), csr_array(matrices["group"], dtype=np.float64)
+    n, k = info.nodes, info.classes
     if network.shape != (n, n) or group.shape != (n, k):
-        raise DatasetError(f"network and group are {(n, n)} and {(n, k)}; got {network.shape} and {group.shape}")
-    names: Mapping[int, str | int] = known.class_names or {number: number for number in range(k)}
-    return Content(_matrix_graph(network, known), _matrix_classes(group, known), names)
+        raise DatasetError(
+            f"network and group must have shapes {(n, n)} and {(n, k)}; got {network.shape} and {group.shape}"
+        )
+    names: Mapping[int, str | int] = info.class_names or {number: number for number in range(k)}
+    return Content(_matrix_graph(network, info), _matrix_classes(group, info), names)
 
 
-def _matrix_graph(network: Any, known: DatasetInfo) -> Graph:
+def _matrix_graph(network: Any, info: DatasetInfo) -> Graph:
     network.eliminate_zeros()
     entries = network.tocoo()
-    nodes, edges = np.arange(known.nodes), np.column_stack([entries.row, entries.col]).astype(np.int64)
-    if not known.weighted:
-        return numbered_graph(nodes, edges)
+    nodes, edges = np.arange(info.nodes), np.column_stack([entries.row, entries.col]).astype(np.int64)
+    if not info.weighted:
+        return make_graph(nodes, edges)
     if (network != network.T).nnz:
-        raise DatasetError("an undirected network has one weight for both directions; this matrix is not symmetric")
-    once = entries.row <= entries.col
-    return numbered_graph(nodes, edges[once], entries.data[once])
+        raise DatasetError("the matrix of an undirected network is symmetric; this one is not")
+    upper = entries.row <= entries.col
+    return make_graph(nodes, edges[upper], entries.data[upper])
 
 
-def _matrix_classes(group: Any, known: DatasetInfo) -> dict[int, tuple[int, ...]]:
-    if not known.multilabel:
-        # DBLP's authors have a share in each class; theirs is the largest.
+def _matrix_classes(group: Any, info: DatasetInfo) -> dict[int, tuple[int, ...]]:
+    if not info.multilabel:
+        # In DBLP, each author has a weight for each class; the largest decides.
         return {node: (int(number),) for node, number in enumerate(group.toarray().argmax(axis=1))}
-    return grouped(zip(*(ends.tolist() for ends in group.nonzero()), strict=True))
+    return group_classes(zip(*(indices.tolist() for indices in group.nonzero()), strict=True))
 
 
-def _read_cora(path: Path, known: DatasetInfo) -> Content:
-    """LINQS's Cora: a paper, its words and its topic a line; and a line for each citation."""
-    papers = _member(path, "cora.content").decode().splitlines()
+def _read_cora(path: Path, info: DatasetInfo) -> Content:
+    """Read LINQS's Cora: lines of a paper, its words and its topic; and lines of citations."""
+    papers = _read_member(path, "cora.content").decode().splitlines()
     topics = {int(line.split(None, 1)[0]): line.rsplit(None, 1)[1] for line in papers if line.strip()}
     numbers = {topic: number for number, topic in enumerate(sorted(set(topics.values())))}
-    graph = numbered_graph(np.array(list(topics)), table(_member(path, "cora.cites")))
-    classes = grouped((paper, numbers[topic]) for paper, topic in topics.items())
+    graph = make_graph(np.array(list(topics)), parse_table(_read_member(path, "cora.cites")))
+    classes = group_classes((paper, numbers[topic]) for paper, topic in topics.items())
     return Content(graph, classes, {number: topic for topic, number in numbers.items()})
 
 
-def _read_pubmed(path: Path, known: DatasetInfo) -> Content:
-    """LINQS's Pubmed-Diabetes: two lines of heading in both files, then a paper or a citation a line."""
-    papers = _member(path, "Pubmed-Diabetes.NODE.paper.tab").decode()
-    cites = _member(path, "Pubmed-Diabetes.DIRECTED.cites.tab").decode()
+def _read_pubmed(path: Path, info: DatasetInfo) -> Content:
+    """Read LINQS's Pubmed-Diabetes: a file of papers and one of citations, each after two header lines."""
+    papers = _read_member(path, "Pubmed-Diabetes.NODE.paper.tab").decode()
+    cites = _read_member(path, "Pubmed-Diabetes.DIRECTED.cites.tab").decode()
     labels = [(int(paper), int(label)) for paper, label in re.findall(r"^(\d+)\tlabel=(\d+)", papers, re.MULTILINE)]
     edges = np.array(re.findall(r"\tpaper:(\d+)\t\|\tpaper:(\d+)", cites), np.int64).reshape(-1, 2)
-    graph = numbered_graph(np.array([paper for paper, _ in labels], np.int64), edges)
-    return Content(graph, grouped(labels), dict(known.class_names))
+    graph = make_graph(np.array([paper for paper, _ in labels], np.int64), edges)
+    return Content(graph, group_classes(labels), dict(info.class_names))
 
 
-def _read_blogcatalog(path: Path, known: DatasetInfo) -> Content:
-    """The repository's CSV files: a friendship once, and a line for each blogger in a group; both count from 1."""
-    edges = table(_member(path, "edges.csv"), delimiter=",")
-    groups = grouped(table(_member(path, "group-edges.csv"), delimiter=",").tolist())
+def _read_blogcatalog(path: Path, info: DatasetInfo) -> Content:
+    """Read CSV files of friendships and of bloggers in groups; both are numbered from 1."""
+    edges = parse_table(_read_member(path, "edges.csv"), delimiter=",")
+    groups = group_classes(parse_table(_read_member(path, "group-edges.csv"), delimiter=",").tolist())
     numbers = sorted({number for blogger in groups.values() for number in blogger})
-    return Content(numbered_graph(np.unique(edges), edges), groups, {number: number for number in numbers})
+    return Content(make_graph(np.unique(edges), edges), groups, {number: number for number in numbers})
 
 
-def _read_gml(path: Path, known: DatasetInfo) -> Content:
-    """M. Newman's GML, in which a node has an id and a label, and nothing has anything else."""
-    text = _member(path, "dolphins.gml").decode()
+def _read_gml(path: Path, info: DatasetInfo) -> Content:
+    """Read M. Newman's GML, whose nodes have an id and a label, and whose edges have no attributes."""
+    text = _read_member(path, "dolphins.gml").decode()
     names = {int(node): name for node, name in re.findall(r'\bnode\s*\[\s*id\s+(\d+)\s+label\s+"([^"]*)"', text)}
-    ends = re.findall(r"\bedge\s*\[\s*source\s+(\d+)\s+target\s+(\d+)", text)
-    graph = numbered_graph(np.array(list(names), np.int64), np.array(ends, np.int64).reshape(-1, 2))
+    edges = re.findall(r"\bedge\s*\[\s*source\s+(\d+)\s+target\s+(\d+)", text)
+    graph = make_graph(np.array(list(names), np.int64), np.array(edges, np.int64).reshape(-1, 2))
     return Content(graph, node_names=names)
 
 

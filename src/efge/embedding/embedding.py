@@ -1,4 +1,4 @@
-"""An embedding: vectors under the names of their nodes, looked up, compared, saved and loaded."""
+"""An embedding: vectors under the names of their nodes, to look up, compare, save and load."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
 from efge.embedding.formats import read_vectors, write_vectors
-from efge.embedding.nearest import METRICS, lengths_of, nearest
-from efge.errors import EmbeddingError, GraphError
-from efge.graph.names import NameIndex, Names, name_array
-from efge.io.files import label_of
+from efge.embedding.nearest import METRICS, find_nearest, vector_norms
+from efge.errors import EmbeddingError
+from efge.graph.names import NameIndex, Names
+from efge.io.files import display_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,26 +25,28 @@ if TYPE_CHECKING:
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-# Up to so many names, looking for similar ones takes no noticeable time.
-_FEW_NAMES = 1000
+# Up to this number of names, searching for similar ones takes no noticeable time.
+_MAX_SUGGESTED_FROM = 1000
 
 
 class Embedding:
-    """Vectors of 32-bit floats, a row a node, under the nodes' own names; it does not change.
+    """Vectors of 32-bit floats, one row for each node, under the names of the nodes. It is immutable.
+
+    Use it like a mapping from names to vectors, or like a NumPy array.
 
     Parameters
     ----------
-    vectors : array of n rows
+    vectors : array of shape (n, dim)
         At least one column. Values that are not finite in 32 bits are refused, here and in files.
     names : n names, optional
-        Distinct hashable names; 0 to n - 1 if not given.
+        Distinct hashable names; by default, 0 to n - 1.
 
     Attributes
     ----------
     vectors : array of shape (n, dim)
-        Read-only; a copy of what was given.
+        A read-only copy of the vectors.
     names : array of n names
-        Integers of 64 bits if all are integers that fit, Python objects otherwise.
+        64-bit integers if all names are such integers, Python objects otherwise.
 
     Examples
     --------
@@ -65,15 +68,15 @@ class Embedding:
     names: Names
 
     def __init__(self, vectors: npt.ArrayLike, names: Iterable[Hashable] | None = None) -> None:
-        array = _floats(vectors)
-        self.__setstate__({"vectors": array, "names": _names(range(len(array)) if names is None else names)})
+        array = as_floats(vectors)
+        self.__setstate__({"vectors": array, "names": as_names(range(len(array)) if names is None else names)})
         self._check()
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"an embedding does not change; build another to have other {name}")
+        raise AttributeError(f"an embedding is immutable; build a new one with other {name}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"an embedding does not change; it keeps its {name}")
+        raise AttributeError(f"an embedding is immutable; its {name} cannot be deleted")
 
     def __getstate__(self) -> dict[str, Any]:
         return {"vectors": self.vectors, "names": self.names}
@@ -85,19 +88,19 @@ class Embedding:
 
     @classmethod
     def _owning(cls, vectors: Vectors, names: Iterable[Hashable]) -> Embedding:
-        """An embedding of an array that nobody else will write to, without a copy."""
+        """Return an embedding of an array that nobody else writes to, without copying it."""
         embedding = object.__new__(cls)
-        embedding.__setstate__({"vectors": np.ascontiguousarray(vectors), "names": _names(names)})
+        embedding.__setstate__({"vectors": np.ascontiguousarray(vectors), "names": as_names(names)})
         embedding._check()
         return embedding
 
     def _check(self) -> None:
         if not self.dim:
-            raise EmbeddingError("a vector has at least one dimension; got none")
+            raise EmbeddingError("a vector must have at least one dimension; got none")
         if len(self.names) != len(self):
-            raise EmbeddingError(f"there is a name for each of {len(self)} vectors; got {len(self.names)}")
-        _check_distinct(self.names)
-        _check_finite(self.vectors, self.names)
+            raise EmbeddingError(f"each of {len(self)} vectors needs a name; got {len(self.names)} names")
+        check_distinct(self.names)
+        check_finite(self.vectors, self.names)
 
     @property
     def dim(self) -> int:
@@ -123,19 +126,19 @@ class Embedding:
         return bool(self._index.rows([name])[0] >= 0)
 
     def __eq__(self, other: object) -> bool:
-        """Whether names are equal and vectors the same bit by bit."""
+        """Whether the names are equal and the vectors identical bit by bit."""
         if not isinstance(other, Embedding):
             return NotImplemented
         same = self.vectors.shape == other.vectors.shape and self.names.tolist() == other.names.tolist()
         return same and np.array_equal(self.vectors.view(np.int32), other.vectors.view(np.int32))
 
-    # Equality looks at every value, so that a hash would have to.
+    # Equality compares every value, and a hash would have to read them all.
     __hash__ = None  # type: ignore[assignment]
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        """The vectors; a copy only if asked for, or for another type."""
+        """Return the vectors; copied only if requested, or for another type."""
         if copy is False and dtype is not None and np.dtype(dtype) != self.vectors.dtype:
-            raise ValueError(f"vectors are {self.vectors.dtype}; as {np.dtype(dtype)} they are a copy")
+            raise ValueError(f"the vectors are {self.vectors.dtype}; converting them to {np.dtype(dtype)} needs a copy")
         return self.vectors.astype(self.vectors.dtype if dtype is None else dtype, copy=bool(copy))
 
     @overload
@@ -143,7 +146,7 @@ class Embedding:
     @overload
     def __getitem__(self, names: Hashable) -> Vectors: ...
     def __getitem__(self, names: Any) -> Embedding | Vectors:
-        """The vector of a name, or the embedding of a list of names, in that order."""
+        """Return the vector of a name, or the embedding of a list of names, in that order."""
         if _is_name(names):
             vector: Vectors = self.vectors[int(self._rows([names])[0])]
             return vector
@@ -155,27 +158,27 @@ class Embedding:
         return NameIndex(self.names)
 
     @cached_property
-    def _lengths(self) -> npt.NDArray[np.float64]:
-        return lengths_of(self.vectors)
+    def _norms(self) -> npt.NDArray[np.float64]:
+        return vector_norms(self.vectors)
 
     def _rows(self, names: Iterable[Hashable]) -> Rows:
-        wanted = names.tolist() if isinstance(names, np.ndarray) else list(names)
-        rows = self._index.rows(wanted)
+        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        rows = self._index.rows(listed)
         if (rows < 0).any():
-            name = wanted[int(np.argmax(rows < 0))]
-            raise KeyError(f"no node named {name!r} in {self!r}{self._hint(name)}")
+            name = listed[int(np.argmax(rows < 0))]
+            raise KeyError(f"no node named {name!r} in {self!r}{self._suggest(name)}")
         return rows
 
-    def _hint(self, name: Hashable) -> str:
-        """The names that may have been meant, for messages."""
-        if len(self) > _FEW_NAMES:
+    def _suggest(self, name: Hashable) -> str:
+        """Return the end of an error message that lists similar names."""
+        if len(self) > _MAX_SUGGESTED_FROM:
             return ""
         known = {str(other): other for other in self.names.tolist()}
         close = get_close_matches(str(name), known, n=3)
-        return f"; close to it: {', '.join(repr(known[text]) for text in close)}" if close else ""
+        return f"; similar names: {', '.join(repr(known[text]) for text in close)}" if close else ""
 
     def items(self) -> Iterator[tuple[Hashable, Vectors]]:
-        """Names with their vectors, in the order of the rows.
+        """Return an iterator over names and their vectors, in the order of the rows.
 
         Examples
         --------
@@ -189,16 +192,21 @@ class Embedding:
     def neighbors(
         self, node: Hashable | npt.ArrayLike, k: int = 10, metric: str = "cosine"
     ) -> list[tuple[Hashable, float]]:
-        """The nodes with the highest scores beside a node or a vector, best first; of equals, the earlier row first.
+        """Return the nodes most similar to a node or a vector, best first, with their scores.
 
         Parameters
         ----------
         node : name, or array or list of `dim` numbers
-            A node by its name is not its own neighbor; beside a vector, all nodes are.
+            A node given by name is excluded from its own neighbors; for a vector, all nodes are candidates.
         k : int
-            How many; if there are fewer nodes, all.
+            Number of neighbors; all nodes if there are fewer.
         metric : "cosine" or "dot"
-            A zero vector has the cosine 0 with every vector.
+            Cosine similarity or dot product. The cosine of a zero vector with any vector is 0.
+
+        Returns
+        -------
+        list of (name, score)
+            Highest score first; of equal scores, the earlier row first.
 
         Examples
         --------
@@ -208,27 +216,30 @@ class Embedding:
         >>> embedding.neighbors([0, 1], k=1, metric="dot")
         [('cid', 2.0)]
         """
-        queries = [node] if _is_name(node) else _floats([node])
+        queries = [node] if _is_name(node) else as_floats([node])
         rows, scores = self.nearest(queries, k, metric)
         return list(zip(self.names[rows[0]].tolist(), scores[0].tolist(), strict=True))
 
     def nearest(
         self, queries: Any = None, k: int = 10, metric: str = "cosine"
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
-        """Rows and scores of the nodes nearest to many at once; memory does not grow with the number of nodes.
+        """Find the nodes most similar to many nodes or vectors at once.
+
+        The search is exact, and its memory does not grow with the number of nodes.
 
         Parameters
         ----------
         queries : names, a two-dimensional array of vectors, or an Embedding, optional
-            By default, every node. A node by its name is left out of its own row.
+            By default, every node. A node given by name is excluded from its own neighbors.
         k : int
-            How many for each; if there are fewer nodes, all.
+            Number of neighbors for each query; all nodes if there are fewer.
         metric : "cosine" or "dot"
+            Cosine similarity or dot product.
 
         Returns
         -------
         rows, scores : arrays of shape (queries, k)
-            Best first; of equals, the earlier row first. ``embedding.names[rows]`` are the names.
+            Highest score first; of equal scores, the earlier row first. ``embedding.names[rows]`` are the names.
 
         Examples
         --------
@@ -243,25 +254,25 @@ class Embedding:
         if metric not in METRICS:
             raise ValueError(f"no metric {metric!r}; known: {', '.join(METRICS)}")
         if operator.index(k) < 1:
-            raise ValueError(f"k is a whole number from 1 on; got {k!r}")
+            raise ValueError(f"k must be a positive integer; got {k!r}")
         vectors, own = self._queries(queries)
-        return nearest(vectors, self.vectors, self._lengths, k, metric, own=own)
+        return find_nearest(vectors, self.vectors, self._norms, k, metric, own=own)
 
     def _queries(self, queries: Any) -> tuple[Vectors, Rows | None]:
-        """Vectors to compare with, and the rows of those that are nodes."""
+        """Return the vectors of queries, and their own rows if they are nodes."""
         if queries is None:
             return self.vectors, np.arange(len(self))
         if isinstance(queries, Embedding) or (isinstance(queries, np.ndarray) and queries.ndim > 1):
-            vectors = _floats(queries)
+            vectors = as_floats(queries)
             if vectors.shape[1] != self.dim:
-                raise EmbeddingError(f"a vector has {self.dim} values; got {vectors.shape[1]}")
-            _check_finite(vectors, np.arange(len(vectors)))
+                raise EmbeddingError(f"a vector must have {self.dim} values; got {vectors.shape[1]}")
+            check_finite(vectors, np.arange(len(vectors)))
             return vectors, None
         rows = self._rows([queries] if _is_name(queries) else queries)
         return self.vectors[rows], rows
 
     def to_pandas(self) -> pd.DataFrame:
-        """A data frame with the names as index and a column for each dimension.
+        """Return a pandas data frame with the names as index and a column for each dimension.
 
         Examples
         --------
@@ -276,27 +287,27 @@ class Embedding:
         return pd.DataFrame(self.vectors, pd.Index(self.names, name="node"), range(self.dim), copy=True)
 
     def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
-        r"""Write names and vectors to a file, which appears when it is whole; what was there before stays until then.
+        r"""Write names and vectors to a file.
 
-        Every format keeps every bit of the vectors. The same embedding gives the same bytes.
+        The file appears only when it is complete; until then, an existing file of that name stays as it is. Every
+        format keeps every bit of the vectors, and the same embedding gives the same bytes.
 
         Parameters
         ----------
-        path : path, or "-"
-            The suffix tells the format: .npz, .parquet, .csv, .tsv, .txt, .vec or .w2v (word2vec's text), .bin
-            (word2vec's binary form). All but .npz and .parquet are packed if .gz, .bz2, .xz or .zst follows. "-" is
-            standard output.
+        path : path, or "-" for standard output
+            The suffix tells the format: .npz, .parquet, .csv, .tsv; .txt, .vec or .w2v for word2vec's text; .bin for
+            word2vec's binary format. All but .npz and .parquet are compressed if .gz, .bz2, .xz or .zst follows.
         format : str, optional
-            "npz", "parquet", "csv", "tsv", "word2vec", "word2vec-binary", or "tensorboard", for which the path is a
-            folder; what else is in it stays.
+            "npz", "parquet", "csv", "tsv", "word2vec", "word2vec-binary", or "tensorboard". For the last one, the path
+            is a folder; other files in it stay as they are.
 
         Raises
         ------
         EmbeddingError
-            If the format does not keep the names. npz keeps numbers, text, and tuples of such; csv and tsv keep
-            integers and text; parquet the same, but not both at once. word2vec and tensorboard know no types: names
-            are written as text, with escapes such as ``\u0020`` for white space, and two that are written alike, such
-            as 1 and "1", are refused.
+            If the format cannot keep the names. npz keeps numbers, text, and tuples of these; csv and tsv keep integers
+            and text; parquet keeps integers or text, but not a mixture. word2vec and tensorboard have no types: names
+            are written as text, with escapes such as ``\u0020`` for white space, and two names that look the same as
+            text, such as 1 and "1", are refused.
 
         Examples
         --------
@@ -312,22 +323,22 @@ class Embedding:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], format: str | None = None, names: type[str] | None = None) -> Embedding:  # noqa: A002
-        """Read what :meth:`save` wrote, or what other tools write in these formats.
+        """Read an embedding that :meth:`save` or another tool wrote.
 
         Parameters
         ----------
-        path : path, or "-"
-            A file, or a folder for TensorBoard; "-" is standard input.
+        path : path, or "-" for standard input
+            A file, or a folder for TensorBoard.
         format : str, optional
             As in :meth:`save`; by default, the suffix tells it.
         names : str, optional
-            The type `str` makes all names text. By default, names in word2vec and TensorBoard files, and names without
-            quotes in csv and tsv files, are integers if every one is.
+            Pass the type `str` to read all names as text. By default, names in word2vec and TensorBoard files, and
+            names without quotes in csv and tsv files, are integers if all of them look like integers.
 
         Raises
         ------
         EmbeddingError
-            If the file is anything else than vectors of finite values under distinct names; the message names the file,
+            If the file does not consist of vectors of finite values under distinct names. The message gives the file,
             the line if there is one, and the rule.
 
         Examples
@@ -342,61 +353,14 @@ class Embedding:
         ['3', '7']
         """
         if names not in (None, str):
-            raise ValueError(f"names is the type str, or None; got {names!r}")
-        vectors, found = read_vectors(path, format)
+            raise ValueError(f"names must be the type str, or None; got {names!r}")
+        vectors, file_names = read_vectors(path, format)
         try:
-            return cls._owning(vectors, found if names is None else map(str, found))
+            return cls._owning(vectors, file_names if names is None else map(str, file_names))
         except EmbeddingError as error:
-            raise EmbeddingError(f"{label_of(path)}: {error}") from None
-
-
-def _floats(vectors: Any) -> Vectors:
-    """A copy of numbers in two dimensions, as 32-bit floats."""
-    try:
-        array = np.asarray(vectors)
-    except ValueError as error:
-        raise EmbeddingError(f"vectors are rows of equally many numbers: {error}") from None
-    if array.ndim != 2 or (array.size and array.dtype.kind not in "fiub"):
-        raise EmbeddingError(f"vectors are numbers in two dimensions; got {array.dtype} of shape {array.shape}")
-    with np.errstate(over="ignore"):
-        return array.astype(np.float32, order="C")
+            raise EmbeddingError(f"{display_name(path)}: {error}") from None
 
 
 def _is_name(key: Any) -> bool:
-    """Whether this is a name, not some; a range could be a name, but hardly is."""
+    """Whether this is one name rather than several; a range could be a name, but hardly ever is."""
     return isinstance(key, Hashable) and not isinstance(key, range)
-
-
-def _names(names: Iterable[Hashable]) -> Names:
-    try:
-        array = name_array(names)
-    except GraphError as error:
-        raise EmbeddingError(str(error)) from None
-    if array.ndim != 1:
-        raise EmbeddingError(f"names stand one after the other; got shape {array.shape}")
-    return array
-
-
-def _check_distinct(names: Names) -> None:
-    if names.dtype != object and len(np.unique(names)) == len(names):
-        return
-    items = names.tolist()
-    try:
-        if len(set(items)) == len(items):
-            return
-    except TypeError as error:
-        raise EmbeddingError(f"a node name is hashable: {error}") from None
-    rows: dict[Hashable, int] = {}
-    for row, name in enumerate(items):
-        if rows.setdefault(name, row) != row:
-            raise EmbeddingError(f"node names are distinct; rows {rows[name]} and {row} are both named {name!r}")
-
-
-def _check_finite(vectors: Vectors, names: Names) -> None:
-    # A sum is finite only if all its terms are, but may overflow: then each value is looked at.
-    with np.errstate(over="ignore", invalid="ignore"):
-        sums = vectors.sum(axis=1)
-    for row in np.flatnonzero(~np.isfinite(sums)).tolist():
-        wrong = vectors[row][~np.isfinite(vectors[row])]
-        if len(wrong):
-            raise EmbeddingError(f"row {row}, {names.tolist()[row]!r}: a vector is finite in 32 bits; got {wrong[0]}")

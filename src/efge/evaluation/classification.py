@@ -1,4 +1,4 @@
-"""Node classification: how well a linear classifier tells the classes of nodes from their vectors alone."""
+"""Node classification: how well a linear classifier predicts the classes of nodes from their vectors alone."""
 
 from __future__ import annotations
 
@@ -11,37 +11,39 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_counts
+from efge.errors import EvaluationError, check_positive_integers
 from efge.evaluation.labels import Targets, as_targets
-from efge.evaluation.logistic import Features, fit_one_vs_rest, scores_of, with_constant
-from efge.evaluation.results import Scores
+from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
+from efge.evaluation.results import Case, Scores
 from efge.graph.inputs import as_graph
 from efge.parallel import available_threads
 
 Floats = npt.NDArray[np.float64]
+Rows = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-Measured = dict[str, float]
+Metrics = dict[str, float]
 
 RATIOS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 class ClassificationScores(Scores):
-    """Scores by training ratio, with what was left out.
+    """Scores by training ratio, with counts of what was left out.
 
     Attributes
     ----------
     classes : list
         The classes, in order.
     n_nodes : int
-        Nodes with a vector and a class, on which all scores are.
+        Number of nodes that have both a vector and a class; all scores are based on them.
     n_without_label : int
-        Nodes with a vector, but no class.
+        Number of nodes with a vector but no class.
     n_without_vector : int
-        Nodes of the graph with a class, but no vector.
+        Number of the graph's nodes with a class but no vector.
     n_unknown : int
-        Names with a class that are no nodes of the graph; without a graph, all names that have no vector.
+        Number of labelled names that are not nodes of the graph; without a graph, of all labelled names that have no
+        vector.
     absent_classes : dict
-        For each ratio, how many classes had no node in the training set, on average.
+        For each ratio, the mean number of classes without any node in the training set.
 
     Examples
     --------
@@ -64,7 +66,7 @@ def node_classification(
     *,
     ratios: Iterable[float] = RATIOS,
     repeats: int = 50,
-    strength: float = 1.0,
+    C: float = 1.0,  # noqa: N803
     seed: int = 0,
     graph: Any = None,
     threads: int | None = None,
@@ -72,35 +74,41 @@ def node_classification(
 ) -> ClassificationScores:
     """Score an embedding by one-vs-rest logistic regression on random splits of the labelled nodes.
 
-    The embedding saw all nodes but no label; the classifier sees the labels of the training nodes. Splits, and so
-    scores, are the same for every embedding of the same labelled nodes, and at any number of threads.
+    The embedding has seen all nodes but no labels; the classifier sees the labels of the training nodes only. The
+    splits depend only on the seed and the labelled nodes, so the scores of different embeddings can be compared
+    directly. The scores do not depend on the number of threads.
 
     Parameters
     ----------
-    embedding : Embedding, a fitted estimator, or an array with a row for each label
+    embedding : Embedding, fitted estimator, or array with a row for each label
     labels : mapping, path, pandas Series or data frame, or a sequence or 0/1 matrix with an entry for each vector
-        A node's class, or a list, tuple or set of classes; None or NaN for no class.
+        The class of each node, or a list, tuple or set of classes; None or NaN for no class.
     ratios : iterable of float
-        Shares of the labelled nodes to learn from; the rest is judged.
+        Fractions of the labelled nodes to train on; the classifier is tested on the rest.
     repeats : int
-        Random splits for each ratio.
-    strength : float
-        What the training errors weigh beside the L2 penalty: scikit-learn's ``C``.
+        Number of random splits for each ratio.
+    C : float
+        Inverse of the regularization strength, as in scikit-learn's ``LogisticRegression``: a smaller value means a
+        stronger L2 penalty.
     seed : int
+        Seed of the splits.
     graph : Graph, or anything :func:`efge.as_graph` takes, optional
-        Tells labelled nodes that have no vector from names that are no nodes.
+        With it, the result tells labelled nodes without a vector from labelled names that are not nodes at all.
     threads : int, optional
-        By default, all cores.
+        Number of threads; by default, one for each core.
     progress : callable, optional
-        Called with 1 whenever a split is done.
+        Called with 1 after each split.
 
     Returns
     -------
     ClassificationScores
-        ``micro_f1``, ``macro_f1`` and ``accuracy``. Where nodes have several classes, each of them twice: ``(counts
-        known)`` predicts as many classes for a node as it truly has, which most papers do, and no one can in practice;
-        ``(counts unknown)`` predicts the classes of a probability above one half. Accuracy then asks for all of a
-        node's classes at once. Macro-F1 is the mean over the classes that a test set has or a prediction names.
+        ``micro_f1``, ``macro_f1`` and ``accuracy`` for each ratio. Macro-F1 averages over the classes that occur in the
+        test set or in a prediction.
+
+        If nodes have several classes, there are two variants of each metric. ``(counts known)`` predicts as many
+        classes for a node as it really has; most papers report this, although the number is unknown in practice.
+        ``(counts unknown)`` predicts every class with a probability above one half. Accuracy then means that all
+        classes of a node are right.
 
     Examples
     --------
@@ -108,110 +116,112 @@ def node_classification(
     >>> embedding = efge.Embedding([[-2], [-1], [-3], [1], [2], [3]], list("abcdef"))
     >>> labels = {"a": "left", "b": "left", "c": "left", "d": "right", "e": "right", "f": "right"}
     >>> scores = node_classification(embedding, labels, ratios=[0.7], repeats=5)
-    >>> scores.summary(0.7, measure="accuracy").mean
+    >>> scores.summary(0.7, metric="accuracy").mean
     1.0
     """
-    check_counts(repeats=repeats, threads=threads)
-    if not strength > 0:
-        raise EvaluationError(f"strength is positive; got {strength!r}")
+    check_positive_integers(repeats=repeats, threads=threads)
+    if not C > 0:
+        raise EvaluationError(f"C must be positive; got {C!r}")
     embedding = _as_embedding(embedding)
     targets = as_targets(labels, embedding)
     if len(targets.classes) < 2:
-        raise EvaluationError(f"there is nothing to tell apart: all labelled nodes are of class {targets.classes[0]!r}")
-    cuts = _cuts(ratios, len(targets.rows))
-    features = with_constant(embedding.vectors[targets.rows])
+        raise EvaluationError(
+            f"classification needs at least two classes; all labelled nodes are in class {targets.classes[0]!r}"
+        )
+    train_sizes = _train_sizes(ratios, len(targets.rows))
+    features = add_constant(embedding.vectors[targets.rows])
 
-    def split(number: int) -> list[Measured]:
+    def evaluate_split(number: int) -> list[Metrics]:
         order = np.random.default_rng([seed, number]).permutation(len(features))
-        measured = [_judge(features, targets, order[:cut], order[cut:], strength) for cut in cuts.values()]
+        metrics = [_evaluate(features, targets, order[:size], order[size:], C) for size in train_sizes.values()]
         if progress is not None:
             progress(1)
-        return measured
+        return metrics
 
-    # One thread for each product of matrices, so that their number cannot change the rounding.
+    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads or available_threads()) as pool:
-        found = list(pool.map(split, range(repeats)))
-    return _scores(found, list(cuts), targets, graph)
+        results = list(pool.map(evaluate_split, range(repeats)))
+    return _collect_scores(results, list(train_sizes), targets, graph)
 
 
-def _as_embedding(x: Any) -> Embedding:
-    if isinstance(x, Embedding):
-        return x
-    if hasattr(x, "embedding_"):
-        fitted: Embedding = x.embedding_
+def _as_embedding(source: Any) -> Embedding:
+    if isinstance(source, Embedding):
+        return source
+    if hasattr(source, "embedding_"):
+        fitted: Embedding = source.embedding_
         return fitted
-    if hasattr(x, "get_params"):
-        raise EvaluationError(f"fit the estimator first; got {x!r}")
-    return Embedding(x)
+    if hasattr(source, "get_params"):
+        raise EvaluationError(f"fit the estimator first; got {source!r}")
+    return Embedding(source)
 
 
-def _cuts(ratios: Iterable[float], n: int) -> dict[float, int]:
-    """How many nodes each ratio learns from: at least one, and one remains."""
+def _train_sizes(ratios: Iterable[float], n: int) -> dict[float, int]:
+    """Return the number of training nodes for each ratio; at least one node is on either side."""
     if n < 2:
         raise EvaluationError(f"a split needs at least two nodes with a vector and a label; got {n}")
     listed = [float(ratio) for ratio in ratios]
-    wrong = [ratio for ratio in listed if not 0 < ratio < 1]
-    if wrong or not listed:
-        raise EvaluationError(f"a training ratio is between 0 and 1, such as 0.5; got {wrong[0] if wrong else 'none'}")
+    invalid = [ratio for ratio in listed if not 0 < ratio < 1]
+    if invalid or not listed:
+        got = invalid[0] if invalid else "none"
+        raise EvaluationError(f"a training ratio is between 0 and 1, such as 0.5; got {got}")
     return {ratio: min(max(round(ratio * n), 1), n - 1) for ratio in listed}
 
 
-def _judge(features: Features, targets: Targets, train: Any, test: Any, strength: float) -> Measured:
+def _evaluate(features: Features, targets: Targets, train: Any, test: Any, C: float) -> Metrics:  # noqa: N803
+    """Train on some rows, and return the metrics on the others."""
     members = targets.members
     present = members[train].any(axis=0)
-    weights = fit_one_vs_rest(features[train], members[train][:, present], strength)
+    weights = fit_one_vs_rest(features[train], members[train][:, present], C)
     scores = np.full((len(test), len(present)), -np.inf)
-    scores[:, present] = scores_of(features[test], weights)
+    scores[:, present] = decision_function(features[test], weights)
     truth = members[test]
-    measured = {"absent classes": float((~present).sum())}
+    absent = {"absent classes": float((~present).sum())}
     if not targets.is_multilabel:
-        return _measures(truth, _best(scores, np.ones(len(test), int)), "") | measured
-    known = _measures(truth, _best(scores, truth.sum(axis=1)), " (counts known)")
-    return known | _measures(truth, scores > 0, " (counts unknown)") | measured
+        return _metrics(truth, _top_classes(scores, np.ones(len(test), int)), "") | absent
+    known = _metrics(truth, _top_classes(scores, truth.sum(axis=1)), " (counts known)")
+    return known | _metrics(truth, scores > 0, " (counts unknown)") | absent
 
 
-def _best(scores: Floats, counts: npt.NDArray[np.int64]) -> Bools:
-    """The classes with the highest scores, so many for each node; those that no training node had stay out."""
+def _top_classes(scores: Floats, counts: Rows) -> Bools:
+    """Choose the given number of classes with the highest scores for each node; absent classes are never chosen."""
     ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1)
     chosen: Bools = (ranks < counts[:, None]) & np.isfinite(scores)
     return chosen
 
 
-def _measures(truth: Bools, predicted: Bools, protocol: str) -> Measured:
+def _metrics(truth: Bools, predicted: Bools, protocol: str) -> Metrics:
     hits = (truth & predicted).sum(axis=0)
     sizes = truth.sum(axis=0) + predicted.sum(axis=0)
-    met = sizes > 0
+    occurs = sizes > 0
     return {
         f"micro_f1{protocol}": float(2 * hits.sum() / sizes.sum()),
-        f"macro_f1{protocol}": float((2 * hits[met] / sizes[met]).mean()),
+        f"macro_f1{protocol}": float((2 * hits[occurs] / sizes[occurs]).mean()),
         f"accuracy{protocol}": float((truth == predicted).all(axis=1).mean()),
     }
 
 
-def _scores(found: list[list[Measured]], ratios: list[float], targets: Targets, graph: Any) -> ClassificationScores:
+def _collect_scores(
+    results: list[list[Metrics]], ratios: list[float], targets: Targets, graph: Any
+) -> ClassificationScores:
     by_ratio = [
-        {name: np.array([split[i][name] for split in found]) for name in found[0][i]} for i in range(len(ratios))
+        {name: np.array([split[i][name] for split in results]) for name in results[0][i]} for i in range(len(ratios))
     ]
     absent = {ratio: float(raw.pop("absent classes").mean()) for ratio, raw in zip(ratios, by_ratio, strict=True)}
     nodes = set() if graph is None else set(as_graph(graph))
     without_vector = sum(name in nodes for name in targets.without_vector)
     unknown = len(targets.without_vector) - without_vector
-    notes = [
-        f"{what}: {count:,}."
-        for count, what in (
-            (targets.without_label, "Nodes with a vector, but no label, left out"),
-            (without_vector, "Labelled nodes without a vector, left out"),
-            (unknown, "Labels of names without a vector" if graph is None else "Labels of names that are no node"),
-        )
-        if count
-    ]
-    some = {ratio: count for ratio, count in absent.items() if count}
-    if some:
-        listed = ", ".join(f"{count:.1f} at {ratio:g}" for ratio, count in some.items())
-        notes.append(f"Classes without a training node, of {len(targets.classes)}, on average: {listed}.")
-    scores = ClassificationScores(
-        ("ratio",), {(r,): raw for r, raw in zip(ratios, by_ratio, strict=True)}, tuple(notes)
-    )
+    not_nodes = "Labelled names without a vector" if graph is None else "Labelled names that are not nodes"
+    counts = {
+        "Nodes with a vector but no label, left out": targets.without_label,
+        "Labelled nodes without a vector, left out": without_vector,
+        not_nodes: unknown,
+    }
+    notes = [f"{what}: {count:,}." for what, count in counts.items() if count]
+    if any(absent.values()):
+        listed = ", ".join(f"{count:.1f} at {ratio:g}" for ratio, count in absent.items() if count)
+        notes.append(f"Mean number of classes without a training node, of {len(targets.classes)}: {listed}.")
+    raw_scores: dict[Case, dict[str, Floats]] = {(ratio,): raw for ratio, raw in zip(ratios, by_ratio, strict=True)}
+    scores = ClassificationScores(("ratio",), raw_scores, tuple(notes))
     scores.classes, scores.n_nodes, scores.absent_classes = targets.classes, len(targets.rows), absent
     scores.n_without_label, scores.n_without_vector, scores.n_unknown = targets.without_label, without_vector, unknown
     return scores

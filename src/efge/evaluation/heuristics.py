@@ -1,8 +1,9 @@
-"""Scores of pairs of nodes from the graph alone: what any embedding has to beat at link prediction.
+"""Scores of node pairs from the graph alone: the baseline that any embedding has to beat at link prediction.
 
-All are sparse products over blocks of pairs, so that memory grows with the graph and the pairs, never with the square
-of the number of nodes. A self loop makes no node its own neighbor. In a directed graph a pair (u, v) asks for an edge
-from u to v: what counts are the out-neighbors of u and the in-neighbors of v, the nodes on the way from u to v.
+All scores are sparse products over chunks of pairs, so that memory grows with the graph and the number of pairs, never
+with the square of the number of nodes. A self loop does not make a node its own neighbor. In a directed graph a pair
+(u, v) stands for an edge from u to v: the common neighbors are those on a path u -> w -> v, that is, out-neighbors of u
+that are in-neighbors of v.
 """
 
 from __future__ import annotations
@@ -23,16 +24,16 @@ Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Heuristic = Callable[[Graph, Rows, Rows], Scores]
 
-# Neighbors of the pairs in a block, some tens of megabytes; and numbers in a dense block, which should fit the cache.
-_BLOCK, _DENSE_BLOCK = 1 << 22, 1 << 17
+# Number of neighbors of the pairs in a chunk: tens of megabytes. Numbers in a dense block, which should fit the cache.
+_CHUNK, _DENSE_BLOCK = 1 << 22, 1 << 17
 
 
 def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-adar") -> Scores:
-    """Score pairs of nodes by a heuristic; the higher, the more an edge is to be expected.
+    """Score pairs of nodes by a heuristic; a higher score means that an edge is more likely.
 
-    Use it beside every embedding: where a heuristic does as well, the embedding has learned nothing that is not in
-    plain sight. "resource-allocation" and "adamic-adar" are the strongest where edges close triangles; "katz" also
-    tells pairs apart that share no neighbor.
+    Use it as a baseline for every embedding: where a heuristic does as well, the embedding has learned nothing beyond
+    local structure. "resource-allocation" and "adamic-adar" are strongest where edges close triangles; "katz" also
+    ranks pairs that share no neighbor.
 
     Parameters
     ----------
@@ -40,7 +41,8 @@ def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-ada
     pairs : array of shape (k, 2), or iterable of pairs
         Names of nodes.
     heuristic : str or callable
-        A name in :data:`HEURISTICS`, or a function of the graph, the rows of the sources, and those of the targets.
+        "common-neighbors", "jaccard", "adamic-adar", "resource-allocation", "preferential-attachment" or "katz"; or a
+        function that takes the graph, the rows of the sources and the rows of the targets.
 
     Returns
     -------
@@ -49,7 +51,7 @@ def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-ada
     Raises
     ------
     GraphError
-        If a name is none of the graph's, or the pairs are no pairs.
+        If a name is not a node of the graph, or an entry of `pairs` does not have two names.
 
     Examples
     --------
@@ -63,25 +65,26 @@ def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-ada
         raise ValueError(f"no heuristic {heuristic!r}; known: {', '.join(HEURISTICS)}")
     scorer = HEURISTICS[heuristic] if isinstance(heuristic, str) else heuristic
     graph = as_graph(graph)
-    sources, targets = _ends(pairs)
+    sources, targets = _split_pairs(pairs)
     return scorer(graph, graph.rows(sources), graph.rows(targets))
 
 
-def _ends(pairs: Any) -> tuple[list[Any], list[Any]]:
+def _split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
+    """Return the first and the second names of pairs."""
     if isinstance(pairs, np.ndarray):
         if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
             raise GraphError(f"pairs are an array of shape (k, 2); got shape {pairs.shape}")
         columns = pairs.reshape(-1, 2)
         return columns[:, 0].tolist(), columns[:, 1].tolist()
     listed = [tuple(pair) for pair in pairs]
-    wrong = [number for number, pair in enumerate(listed) if len(pair) != 2]
-    if wrong:
-        raise GraphError(f"pair {wrong[0]}: a pair has two node names; got {len(listed[wrong[0]])}")
+    invalid = [number for number, pair in enumerate(listed) if len(pair) != 2]
+    if invalid:
+        raise GraphError(f"pair {invalid[0]}: a pair has two node names; got {len(listed[invalid[0]])}")
     return [pair[0] for pair in listed], [pair[1] for pair in listed]
 
 
 def common_neighbors(graph: Graph, sources: Rows, targets: Rows) -> Scores:
-    """How many neighbors two nodes share: the plainest score, strong where most degrees are alike.
+    """Return the number of common neighbors: the simplest score, strong where most nodes have similar degrees.
 
     Examples
     --------
@@ -90,11 +93,13 @@ def common_neighbors(graph: Graph, sources: Rows, targets: Rows) -> Scores:
     >>> common_neighbors(square, np.array([0, 0]), np.array([2, 1]))
     array([2., 0.])
     """
-    return _shared(_neighbors(graph), sources, targets, np.ones(graph.n_nodes))
+    return _sum_common_neighbors(_neighbors(graph), sources, targets, np.ones(graph.n_nodes))
 
 
 def jaccard(graph: Graph, sources: Rows, targets: Rows) -> Scores:
-    """What share of two nodes' neighbors is common to both; 0 where there are none. It favors nodes of low degree.
+    """Return the number of common neighbors divided by the number of all neighbors of the two nodes.
+
+    The score is 0 where there are no neighbors. It favors nodes of low degree.
 
     Examples
     --------
@@ -104,17 +109,17 @@ def jaccard(graph: Graph, sources: Rows, targets: Rows) -> Scores:
     array([0.667, 0.   ])
     """
     neighbors = _neighbors(graph)
-    shared = _shared(neighbors, sources, targets, np.ones(graph.n_nodes))
-    union = np.diff(neighbors[0].indptr)[sources] + np.diff(neighbors[1].indptr)[targets] - shared
-    share: Scores = np.divide(shared, union, out=np.zeros(len(shared)), where=union > 0)
-    return share
+    common = _sum_common_neighbors(neighbors, sources, targets, np.ones(graph.n_nodes))
+    union = np.diff(neighbors[0].indptr)[sources] + np.diff(neighbors[1].indptr)[targets] - common
+    scores: Scores = np.divide(common, union, out=np.zeros(len(common)), where=union > 0)
+    return scores
 
 
 def adamic_adar(graph: Graph, sources: Rows, targets: Rows) -> Scores:
-    """Shared neighbors, each worth 1 / log of its degree: a hub that all share says little.
+    """Return the sum of 1 / log(degree) over the common neighbors: sharing a hub says little.
 
-    In a directed graph, the degree is the number of neighbors in any direction. A neighbor of degree 1 lies between no
-    two nodes and is worth nothing.
+    In a directed graph, the degree is the number of neighbors in either direction. A node of degree 1, whose logarithm
+    is 0, contributes nothing.
 
     Examples
     --------
@@ -125,14 +130,15 @@ def adamic_adar(graph: Graph, sources: Rows, targets: Rows) -> Scores:
     """
     neighbors = _neighbors(graph)
     degrees = _degrees(neighbors)
-    worth = np.divide(1.0, np.log(np.maximum(degrees, 1)), out=np.zeros(len(degrees)), where=degrees > 1)
-    return _shared(neighbors, sources, targets, worth)
+    weights = np.divide(1.0, np.log(np.maximum(degrees, 1)), out=np.zeros(len(degrees)), where=degrees > 1)
+    return _sum_common_neighbors(neighbors, sources, targets, weights)
 
 
 def resource_allocation(graph: Graph, sources: Rows, targets: Rows) -> Scores:
-    """Shared neighbors, each worth 1 / degree: stricter with hubs than Adamic and Adar, and often the best of all.
+    """Return the sum of 1 / degree over the common neighbors.
 
-    In a directed graph, the degree is the number of neighbors in any direction.
+    It discounts hubs more than Adamic and Adar's score does, and is often the best heuristic. In a directed graph, the
+    degree is the number of neighbors in either direction.
 
     Examples
     --------
@@ -142,11 +148,11 @@ def resource_allocation(graph: Graph, sources: Rows, targets: Rows) -> Scores:
     array([1.])
     """
     neighbors = _neighbors(graph)
-    return _shared(neighbors, sources, targets, 1 / np.maximum(_degrees(neighbors), 1))
+    return _sum_common_neighbors(neighbors, sources, targets, 1 / np.maximum(_degrees(neighbors), 1))
 
 
 def preferential_attachment(graph: Graph, sources: Rows, targets: Rows) -> Scores:
-    """The product of two nodes' degrees, self loops aside: what is to be had from degrees alone.
+    """Return the product of the two nodes' degrees, without self loops: what degrees alone predict.
 
     Examples
     --------
@@ -155,16 +161,16 @@ def preferential_attachment(graph: Graph, sources: Rows, targets: Rows) -> Score
     >>> preferential_attachment(star, np.array([0, 1]), np.array([1, 2]))
     array([3., 1.])
     """
-    out, into = _neighbors(graph)
-    product: Scores = np.diff(out.indptr)[sources].astype(np.float64) * np.diff(into.indptr)[targets]
+    outgoing, incoming = _neighbors(graph)
+    product: Scores = np.diff(outgoing.indptr)[sources].astype(np.float64) * np.diff(incoming.indptr)[targets]
     return product
 
 
 def katz(graph: Graph, sources: Rows, targets: Rows, beta: float | None = None) -> Scores:
-    """All walks from source to target, one of length k worth beta to the k times the product of its weights.
+    """Return Katz' index: the sum over all walks from source to target of beta^length times the walk's weights.
 
-    Use it where pairs are far apart. Time grows with the distinct sources or targets, whichever are fewer, times the
-    edges; and with 1 / (1 - beta / limit). Self loops are edges that a walk may take.
+    Use it where pairs are far apart. Time grows with the number of edges times the number of distinct sources or
+    targets, whichever is smaller, and with 1 / (1 - beta / limit). Walks may use self loops.
 
     Examples
     --------
@@ -182,18 +188,18 @@ def katz(graph: Graph, sources: Rows, targets: Rows, beta: float | None = None) 
         step = step.T.tocsr()
     scores = np.zeros(len(starts))
     order = np.argsort(starts, kind="stable")
-    nodes, firsts = np.unique(starts[order], return_index=True)
-    firsts = np.append(firsts, len(order))
-    # Fewer columns than these would only repeat the way through the edges.
+    nodes, offsets = np.unique(starts[order], return_index=True)
+    offsets = np.append(offsets, len(order))
+    # With fewer columns, the time to read all edges would dominate.
     width = max(8, _DENSE_BLOCK // max(graph.n_nodes, 1))
     for begin in range(0, len(nodes), width):
-        some = nodes[begin : begin + width]
-        chosen = order[firsts[begin] : firsts[begin + len(some)]]
-        at = np.zeros((graph.n_nodes, len(some)))
-        at[some, np.arange(len(some))] = 1
-        columns = np.searchsorted(some, starts[chosen])
-        for term in katz_terms(step, at):
-            scores[chosen] += term[ends[chosen], columns]
+        block = nodes[begin : begin + width]
+        pairs = order[offsets[begin] : offsets[begin + len(block)]]
+        indicators = np.zeros((graph.n_nodes, len(block)))
+        indicators[block, np.arange(len(block))] = 1
+        columns = np.searchsorted(block, starts[pairs])
+        for term in katz_terms(step, indicators):
+            scores[pairs] += term[ends[pairs], columns]
     return scores
 
 
@@ -208,35 +214,39 @@ HEURISTICS: dict[str, Heuristic] = {
 
 
 def _neighbors(graph: Graph) -> tuple[csr_array, csr_array]:
-    """Ones for out-neighbors and for in-neighbors, in rows, without self loops."""
+    """Return 0/1 matrices of out-neighbors and in-neighbors, without self loops."""
     rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
-    proper = rows != graph.indices
-    starts = np.concatenate([[0], np.cumsum(np.bincount(rows[proper], minlength=graph.n_nodes))])
+    is_pair = rows != graph.indices
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(rows[is_pair], minlength=graph.n_nodes))])
     shape = (graph.n_nodes, graph.n_nodes)
-    out = csr_array((np.ones(proper.sum()), graph.indices[proper], starts.astype(graph.indices.dtype)), shape=shape)
-    return out, out.T.tocsr() if graph.directed else out
+    data = np.ones(is_pair.sum()), graph.indices[is_pair], indptr.astype(graph.indices.dtype)
+    outgoing = csr_array(data, shape=shape)
+    return outgoing, outgoing.T.tocsr() if graph.directed else outgoing
 
 
 def _degrees(neighbors: tuple[csr_array, csr_array]) -> npt.NDArray[Any]:
-    out, into = neighbors
-    return np.diff(out.indptr if out is into else (out + into).indptr)
+    """Return the number of neighbors of each node, in either direction."""
+    outgoing, incoming = neighbors
+    return np.diff(outgoing.indptr if outgoing is incoming else (outgoing + incoming).indptr)
 
 
-def _shared(neighbors: tuple[csr_array, csr_array], sources: Rows, targets: Rows, worth: Scores) -> Scores:
-    """The worth of all nodes on the way from each source to its target."""
-    out, into = neighbors
+def _sum_common_neighbors(
+    neighbors: tuple[csr_array, csr_array], sources: Rows, targets: Rows, weights: Scores
+) -> Scores:
+    """Return the sum of the weights of the common neighbors of each pair."""
+    outgoing, incoming = neighbors
     scores = np.zeros(len(sources))
-    for some in _blocks(np.diff(out.indptr)[sources] + np.diff(into.indptr)[targets]):
-        scores[some] = out[sources[some]].multiply(into[targets[some]]) @ worth
+    for pairs in _chunks(np.diff(outgoing.indptr)[sources] + np.diff(incoming.indptr)[targets]):
+        scores[pairs] = outgoing[sources[pairs]].multiply(incoming[targets[pairs]]) @ weights
     return scores
 
 
-def _blocks(sizes: npt.NDArray[Any]) -> Iterator[slice]:
-    """Slices of pairs whose neighbors fill a block, or of one pair whose neighbors fill more."""
-    # A pair without neighbors takes room too.
-    before = np.concatenate([[0], np.cumsum(sizes + 1, dtype=np.int64)])
+def _chunks(sizes: npt.NDArray[Any]) -> Iterator[slice]:
+    """Yield slices of pairs whose neighbors together fit in a chunk; one pair may exceed it alone."""
+    # A pair without neighbors takes space too, so each counts one more.
+    offsets = np.concatenate([[0], np.cumsum(sizes + 1, dtype=np.int64)])
     begin = 0
     while begin < len(sizes):
-        end = max(begin + 1, int(np.searchsorted(before, before[begin] + _BLOCK, side="right")) - 1)
+        end = max(begin + 1, int(np.searchsorted(offsets, offsets[begin] + _CHUNK, side="right")) - 1)
         yield slice(begin, end)
         begin = end

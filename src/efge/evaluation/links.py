@@ -1,8 +1,9 @@
-"""Link prediction: how well a model that has not seen some edges tells them from pairs that are none."""
+"""Link prediction: how well a model that has not seen some edges tells them from pairs without an edge."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -10,17 +11,17 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_counts
+from efge.errors import EvaluationError, check_positive_integers
 from efge.evaluation.heuristics import HEURISTICS
-from efge.evaluation.logistic import fit_one_vs_rest, scores_of, with_constant
-from efge.evaluation.results import Scores
+from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
+from efge.evaluation.results import Case, Scores
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
 from efge.graph.inputs import as_graph
 
 Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
 
-# What a classifier sees of a pair; and scores that need none.
+# Features of a pair for a classifier, and similarities that need no classifier.
 FEATURES: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
     "hadamard": lambda u, v: u * v,
     "average": lambda u, v: (u + v) / np.float32(2),
@@ -28,15 +29,15 @@ FEATURES: dict[str, Callable[[Vectors, Vectors], Vectors]] = {
     "l2": lambda u, v: (u - v) ** 2,
 }
 SIMILARITIES: dict[str, Callable[[Vectors, Vectors], Floats]] = {
-    "cosine": lambda u, v: _dots(_units(u), _units(v)),
-    "dot": lambda u, v: _dots(u, v),
+    "cosine": lambda u, v: _dot_rows(_normalize_rows(u), _normalize_rows(v)),
+    "dot": lambda u, v: _dot_rows(u, v),
 }
-# Pairs whose vectors are in memory at once, where no classifier needs all of them.
-_BLOCK = 1 << 16
+# Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
+_CHUNK = 1 << 16
 
 
 class LinkScores(Scores):
-    """Scores by method and by what it makes of two vectors; heuristics make it of the graph.
+    """Scores by method and by the features of a pair; heuristics have the features "-".
 
     Examples
     --------
@@ -51,76 +52,87 @@ def link_prediction(
     graph: Any,
     models: Any,
     *,
-    share: float = 0.5,
+    test_size: float = 0.5,
     repeats: int = 5,
     features: Iterable[str] = (*FEATURES, *SIMILARITIES),
     heuristics: Iterable[str] = tuple(HEURISTICS),
     hits: int = 50,
-    strength: float = 1.0,
+    C: float = 1.0,  # noqa: N803
     seed: int = 0,
     splits: Sequence[LinkSplit] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> LinkScores:
-    """Score models by the edges that they have not seen, beside the classical heuristics.
+    """Score models by how well they predict edges that were hidden from them, next to the classical heuristics.
 
-    Each repeat removes edges (see :func:`split_links`), fits a new copy of each model to the rest, and asks it to tell
-    the removed edges from pairs that are no edges of the whole graph.
+    Each repeat removes edges (see :func:`split_links`), fits a fresh copy of each model to the remaining graph, and
+    scores how well the removed edges are told from negative pairs, which are not edges anywhere in the full graph.
 
     Parameters
     ----------
     graph : Graph, or anything :func:`efge.as_graph` takes
     models : estimator, list of estimators, or mapping of names to estimators
-        What is given stays as it is. A repeat's copy has the model's seed, or `seed` where it has none, plus the number
-        of the repeat.
-    share : float
-        Of the edges, to be removed.
+        They are not changed: each repeat fits a copy. The copy's seed is the number of the repeat, plus `seed`, plus
+        the model's own seed if it has one.
+    test_size : float
+        Fraction of the edges to remove and predict.
     repeats : int
+        Number of splits, each with new fits.
     features : iterable of str
-        "hadamard", "average", "l1", "l2": features of a logistic regression that learns from the remaining edges and as
-        many non-edges; "cosine", "dot": scores without a classifier.
+        "hadamard", "average", "l1", "l2": features for a logistic regression, which is trained on the remaining edges
+        and as many negative pairs. "cosine", "dot": scores without a classifier.
     heuristics : iterable of str
-        Names in ``efge.heuristics.HEURISTICS``, to stand beside the models.
+        Heuristics to include in the table, by their names in :func:`link_scores`; by default, all of them.
     hits : int
-        The k of hits@k: the share of removed edges that score above the k-th best non-edge (the last, where there are
-        fewer).
-    strength : float
-        What the classifier's training errors weigh beside the L2 penalty: scikit-learn's ``C``.
+        The k of hits@k: the fraction of removed edges that score above the k-th best negative pair, or above the last
+        one if there are fewer.
+    C : float
+        Inverse of the classifier's regularization strength, as in scikit-learn's ``LogisticRegression``: a smaller
+        value means a stronger L2 penalty.
     seed : int
+        Seed of the splits.
     splits : sequence of LinkSplit, optional
-        Splits to use in place of new ones, one for each repeat.
+        Use these splits, one for each repeat, instead of new ones.
     progress : callable, optional
-        Called with 1 whenever a model or the heuristics of a repeat are done.
+        Called with 1 after each model of each repeat, and after the heuristics of each repeat.
 
     Returns
     -------
     LinkScores
-        ``auc``, ``average_precision`` and ``hits@k`` of the pairs to be judged by. Its notes say where fewer edges
-        could be removed than asked for.
+        ``auc``, ``average_precision`` and ``hits@k`` on the test pairs. A note is added if fewer edges than requested
+        could be removed.
 
     Examples
     --------
     >>> import efge
     >>> ring = [(i, (i + step) % 30) for i in range(30) for step in (1, 2)]
-    >>> scores = link_prediction(ring, efge.HOPE(dim=8), share=0.2, repeats=2, features=["dot"], heuristics=["katz"])
+    >>> options = {"test_size": 0.2, "repeats": 2, "features": ["dot"], "heuristics": ["katz"]}
+    >>> scores = link_prediction(ring, efge.HOPE(dim=8), **options)
     >>> scores.summary("HOPE", "dot").mean > 0.8
     True
     """
-    check_counts(repeats=repeats, hits=hits)
-    named, chosen = _named(models), _known("feature", features, (*FEATURES, *SIMILARITIES))
-    known = _known("heuristic", heuristics, tuple(HEURISTICS))
+    check_positive_integers(repeats=repeats, hits=hits)
+    named_models = _by_name(models)
+    features = _check_known("feature", features, (*FEATURES, *SIMILARITIES))
+    heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
+    if not C > 0:
+        raise EvaluationError(f"C must be positive; got {C!r}")
     graph = as_graph(graph)
     if splits is None:
-        splits = [split_links(graph, share, seed=(seed, number)) for number in range(repeats)]
-    raw: dict[tuple[Hashable, ...], list[dict[str, float]]] = {}
+        splits = [split_links(graph, test_size, seed=(seed, number)) for number in range(repeats)]
+    report = progress or (lambda count: None)
+    results: dict[Case, list[dict[str, float]]] = {}
     for number, split in enumerate(splits):
-        for case, scores in _repeat(split, named, chosen, known, strength, seed + number, progress):
-            raw.setdefault(case, []).append(link_measures(scores, len(split.test_edges), hits))
-    table = {case: {name: np.array([one[name] for one in found]) for name in found[0]} for case, found in raw.items()}
+        for case, scores in chain(
+            _score_models(split, named_models, features, C, seed + number, report),
+            _score_heuristics(split, heuristics, report),
+        ):
+            results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
+    raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
-    return LinkScores(("method", "features"), table, tuple(notes))
+    return LinkScores(("method", "features"), raw, tuple(notes))
 
 
-def _known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
+def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
     listed = [names] if isinstance(names, str) else list(names)
     for name in listed:
         if name not in known:
@@ -128,52 +140,56 @@ def _known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]
     return listed
 
 
-def _named(models: Any) -> dict[str, Any]:
+def _by_name(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
         return {str(name): model for name, model in models.items()}
     listed = list(models) if isinstance(models, Iterable) else [models]
-    names = [_name(model) for model in listed]
+    names = [_model_name(model) for model in listed]
     if len(set(names)) < len(names):
-        raise EvaluationError(f"models in a table have different names; pass a mapping of names, got {names}")
+        raise EvaluationError(f"models need different names; pass a mapping of names to models, got {names}")
     return dict(zip(names, listed, strict=True))
 
 
-def _name(model: Any) -> str:
+def _model_name(model: Any) -> str:
     family = getattr(model, "family", None)
-    which = family if isinstance(family, str) or family is None else type(family).__name__.lower()
-    return type(model).__name__ if which is None else f"{type(model).__name__} {which}"
+    family_name = family if isinstance(family, str) or family is None else type(family).__name__.lower()
+    return type(model).__name__ if family_name is None else f"{type(model).__name__} {family_name}"
 
 
-def _repeat(
+def _score_models(
     split: LinkSplit,
     models: Mapping[str, Any],
     features: list[str],
-    heuristics: list[str],
-    strength: float,
+    C: float,  # noqa: N803
     seed: int,
-    progress: Callable[[int], None] | None,
-) -> Iterator[tuple[tuple[Hashable, ...], Floats]]:
-    """The score of each pair to be judged by, edges first, for each case."""
+    report: Callable[[int], None],
+) -> Iterator[tuple[Case, Floats]]:
+    """Fit a copy of each model, and yield the scores of the test pairs, edges first, for each of the features."""
     from sklearn.base import clone
 
-    pairs = np.concatenate([split.test_edges, split.test_non_edges])
-    done = progress or (lambda count: None)
     for name, model in models.items():
         copy = clone(model)
         if "seed" in copy.get_params():
-            own = copy.get_params()["seed"]
-            copy.set_params(seed=seed if own is None else own + seed)
+            own_seed = copy.get_params()["seed"]
+            copy.set_params(seed=seed if own_seed is None else own_seed + seed)
         embedding = copy.fit(split.graph).embedding_
         for feature in features:
-            yield (name, feature), pair_scores(embedding, split, feature, strength)
-        done(1)
+            yield (name, feature), pair_scores(embedding, split, feature, C)
+        report(1)
+
+
+def _score_heuristics(
+    split: LinkSplit, heuristics: list[str], report: Callable[[int], None]
+) -> Iterator[tuple[Case, Floats]]:
+    """Yield the scores of the test pairs, edges first, for each heuristic."""
+    pairs = np.concatenate([split.test_edges, split.test_non_edges])
     for name in heuristics:
         yield (name, "-"), HEURISTICS[name](split.graph, pairs[:, 0], pairs[:, 1])
-    done(1)
+    report(1)
 
 
-def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, strength: float = 1.0) -> Floats:
-    """The scores of the pairs to be judged by, edges first, from the vectors of the split's graph, in its order.
+def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, C: float = 1.0) -> Floats:  # noqa: N803
+    """Score the test pairs of a split, edges first; the rows of the embedding are those of the split's graph.
 
     Examples
     --------
@@ -184,56 +200,58 @@ def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, strength: 
     vectors = embedding.vectors
     test = np.concatenate([split.test_edges, split.test_non_edges])
     if feature in SIMILARITIES:
-        return _in_blocks(test, lambda some: SIMILARITIES[feature](vectors[some[:, 0]], vectors[some[:, 1]]))
+        return _map_chunks(test, lambda pairs: SIMILARITIES[feature](vectors[pairs[:, 0]], vectors[pairs[:, 1]]))
     combine = FEATURES[feature]
     train = np.concatenate([split.train_edges, split.train_non_edges])
     is_edge = (np.arange(len(train)) < len(split.train_edges))[:, None]
-    # One thread for each product of matrices, so that their number cannot change the rounding.
+    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"):
-        weights = fit_one_vs_rest(_features(vectors, train, combine), is_edge, strength)
-        return _in_blocks(test, lambda some: scores_of(_features(vectors, some, combine), weights)[:, 0])
+        weights = fit_one_vs_rest(_pair_features(vectors, train, combine), is_edge, C)
+        return _map_chunks(
+            test, lambda pairs: decision_function(_pair_features(vectors, pairs, combine), weights)[:, 0]
+        )
 
 
-def _features(vectors: Vectors, pairs: Pairs, combine: Callable[[Vectors, Vectors], Vectors]) -> Vectors:
-    return with_constant(combine(vectors[pairs[:, 0]], vectors[pairs[:, 1]]))
+def _pair_features(vectors: Vectors, pairs: Pairs, combine: Callable[[Vectors, Vectors], Vectors]) -> Vectors:
+    return add_constant(combine(vectors[pairs[:, 0]], vectors[pairs[:, 1]]))
 
 
-def _in_blocks(pairs: Pairs, score: Callable[[Pairs], Floats]) -> Floats:
-    blocks = [score(pairs[begin : begin + _BLOCK]) for begin in range(0, len(pairs), _BLOCK)]
-    return np.concatenate(blocks) if blocks else np.empty(0)
+def _map_chunks(pairs: Pairs, score: Callable[[Pairs], Floats]) -> Floats:
+    chunks = [score(pairs[begin : begin + _CHUNK]) for begin in range(0, len(pairs), _CHUNK)]
+    return np.concatenate(chunks) if chunks else np.empty(0)
 
 
-def _dots(u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Floats:
+def _dot_rows(u: npt.NDArray[Any], v: npt.NDArray[Any]) -> Floats:
     dots: Floats = np.einsum("ij,ij->i", u, v, dtype=np.float64)
     return dots
 
 
-def _units(vectors: Vectors) -> Floats:
-    """Vectors of length 1; a zero vector stays."""
+def _normalize_rows(vectors: Vectors) -> Floats:
+    """Scale vectors to length 1; zero vectors stay zero."""
     wide = vectors.astype(np.float64)
-    lengths = np.linalg.norm(wide, axis=1, keepdims=True)
-    units: Floats = np.divide(wide, lengths, out=np.zeros_like(wide), where=lengths > 0)
+    norms = np.linalg.norm(wide, axis=1, keepdims=True)
+    units: Floats = np.divide(wide, norms, out=np.zeros_like(wide), where=norms > 0)
     return units
 
 
-def link_measures(scores: Floats, edges: int, hits: int = 50) -> dict[str, float]:
-    """AUC, average precision and hits@k of scores, those of edges first.
+def link_metrics(scores: Floats, edges: int, hits: int = 50) -> dict[str, float]:
+    """Return AUC, average precision and hits@k of scores, of which the first `edges` belong to edges.
 
     Examples
     --------
-    >>> link_measures(np.array([0.9, 0.4, 0.5, 0.1]), edges=2, hits=1)
+    >>> link_metrics(np.array([0.9, 0.4, 0.5, 0.1]), edges=2, hits=1)
     {'auc': 0.75, 'average_precision': 0.8333333333333333, 'hits@1': 0.5}
     """
     from sklearn.metrics import average_precision_score, roc_auc_score
 
-    others = scores[edges:]
-    if not edges or not len(others):
-        raise EvaluationError("a split needs removed edges and non-edges to be judged by; this graph leaves none")
+    negatives = scores[edges:]
+    if not edges or not len(negatives):
+        raise EvaluationError("a split needs removed edges and negative pairs to test on; this graph leaves none")
     truth = np.arange(len(scores)) < edges
-    k = min(hits, len(others))
-    bar = np.partition(others, len(others) - k)[len(others) - k]
+    k = min(hits, len(negatives))
+    kth_best = np.partition(negatives, len(negatives) - k)[len(negatives) - k]
     return {
         "auc": float(roc_auc_score(truth, scores)),
         "average_precision": float(average_precision_score(truth, scores)),
-        f"hits@{hits}": float((scores[:edges] > bar).mean()),
+        f"hits@{hits}": float((scores[:edges] > kth_best).mean()),
     }

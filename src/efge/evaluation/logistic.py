@@ -1,8 +1,11 @@
-"""One-vs-rest logistic regression with an L2 penalty, all classes at once: Newton's method with Hessians that are kept.
+"""One-vs-rest logistic regression with an L2 penalty, for all classes at once, by Newton's method.
 
-The objective of a class is liblinear's: ``|w|^2 / 2 + C * sum of log(1 + exp(-y s))`` with scores ``s = x . w``, where
-x ends with a constant 1, whose weight is penalised like the others. Features are in 32 bits. Gradients are sums in 64
-bits; a Hessian only gives the direction of a step, so that one in 32 bits serves for several steps.
+For each class it minimizes liblinear's objective, ``|w|^2 / 2 + C * sum of log(1 + exp(-y s))`` with scores
+``s = x . w``. The last feature of x is a constant 1, whose weight is penalized like the others. C has the same meaning
+as in scikit-learn's LogisticRegression: the inverse of the regularization strength.
+
+Features are 32-bit floats, and gradients are sums in 64 bits. The Hessian only sets the direction of a step, so 32 bits
+suffice for it, and one Hessian serves for several steps.
 """
 
 from __future__ import annotations
@@ -22,24 +25,25 @@ Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Classes = npt.NDArray[np.intp]
 
-# A class is done when a step promises to lower its objective by less than this share, whatever the scale of features.
+# A class has converged when the expected decrease of its objective is below this fraction of it; so the stopping
+# criterion does not depend on the scale of the features.
 _TOLERANCE = 1e-8
-# Steps with one Hessian go on while each promises at most this share of the one before.
+# A Hessian is reused as long as each step's expected decrease is at most this fraction of the previous one.
 _SLOW = 0.1
-# Sums of losses are exact to this share.
+# Relative rounding error of a sum of losses.
 _ROUNDING = 1e-12
-_MOST_STEPS = 200
-_MOST_HALVINGS = 30
-# Rows that are turned into 64 bits at a time, while they are in the cache.
-_BLOCK = 1024
+_MAX_STEPS = 200
+_MAX_HALVINGS = 30
+# Rows that are converted to 64 bits at a time, so that they stay in the cache.
+_CHUNK = 1024
 
 
-def with_constant(vectors: npt.NDArray[Any]) -> Features:
-    """The vectors as features: a 1 at the end of each.
+def add_constant(vectors: npt.NDArray[Any]) -> Features:
+    """Append a constant feature 1 to each vector.
 
     Examples
     --------
-    >>> with_constant(np.array([[2.0], [3.0]]))
+    >>> add_constant(np.array([[2.0], [3.0]]))
     array([[2., 1.],
            [3., 1.]], dtype=float32)
     """
@@ -48,127 +52,128 @@ def with_constant(vectors: npt.NDArray[Any]) -> Features:
     return features
 
 
-def fit_one_vs_rest(features: Features, members: Bools, strength: float = 1.0) -> Floats:
-    """Weights of each class, a column a class.
+def fit_one_vs_rest(features: Features, members: Bools, C: float = 1.0) -> Floats:  # noqa: N803
+    """Return the weights of each class, one class per column.
 
     Examples
     --------
-    >>> features = with_constant(np.array([[-2.0], [-1.0], [1.0], [3.0]]))
+    >>> features = add_constant(np.array([[-2.0], [-1.0], [1.0], [3.0]]))
     >>> weights = fit_one_vs_rest(features, features[:, :1] > 0)
-    >>> (scores_of(features, weights) > 0).ravel().tolist()
+    >>> (decision_function(features, weights) > 0).ravel().tolist()
     [False, False, True, True]
     """
-    fit = _Fit(features, members, strength)
-    going = np.arange(members.shape[1])
-    for _ in range(_MOST_STEPS):
-        going = going[fit.step(going)]
-        if not len(going):
+    solver = _NewtonSolver(features, members, C)
+    active = np.arange(members.shape[1])
+    for _ in range(_MAX_STEPS):
+        active = active[solver.step(active)]
+        if not len(active):
             break
-    return fit.weights
+    return solver.weights
 
 
-class _Fit:
-    """Weights on their way: with them go all scores, each class's objective and the Hessian it goes by."""
+class _NewtonSolver:
+    """The current weights, with the scores, objectives and Hessians that belong to them, for each class."""
 
-    def __init__(self, features: Features, members: Bools, strength: float) -> None:
-        self.features, self.members, self.strength = features, members, strength
+    def __init__(self, features: Features, members: Bools, C: float) -> None:  # noqa: N803
+        self.features, self.members, self.C = features, members, C
         n, classes = members.shape
         self.weights, self.scores = np.zeros((features.shape[1], classes)), np.zeros((n, classes))
-        self.objectives = np.full(classes, strength * n * np.log(2))
-        self.promised = np.zeros(classes)
+        self.objectives = np.full(classes, C * n * np.log(2))
+        self.decreases = np.zeros(classes)
         self.hessians: list[Any] = [None] * classes
 
-    def step(self, going: Classes) -> Bools:
-        """Take a step for each class; those that have further to go."""
-        residuals = expit(self.scores[:, going]) - self.members[:, going]
-        gradients = self.weights[:, going] + self.strength * _weighted_sums(self.features, residuals)
-        steps, promised = self._steps(going, gradients)
-        moves = scores_of(self.features, steps)
-        shares, self.objectives[going] = self._shares(going, steps, moves)
-        self.weights[:, going] += shares * steps
-        self.scores[:, going] += shares * moves
-        further: Bools = promised > _TOLERANCE * self.objectives[going]
-        return further
+    def step(self, active: Classes) -> Bools:
+        """Take one step for each active class, and return which of them have not converged yet."""
+        residuals = expit(self.scores[:, active]) - self.members[:, active]
+        gradients = self.weights[:, active] + self.C * _weighted_sums(self.features, residuals)
+        steps, decreases = self._newton_steps(active, gradients)
+        score_steps = decision_function(self.features, steps)
+        lengths, self.objectives[active] = self._line_search(active, steps, score_steps)
+        self.weights[:, active] += lengths * steps
+        self.scores[:, active] += lengths * score_steps
+        unconverged: Bools = decreases > _TOLERANCE * self.objectives[active]
+        return unconverged
 
-    def _steps(self, going: Classes, gradients: Floats) -> tuple[Floats, Floats]:
-        """Newton's steps, and by how much each is to lower the objective, twice; slow ones get a new Hessian."""
+    def _newton_steps(self, active: Classes, gradients: Floats) -> tuple[Floats, Floats]:
+        """Return Newton's steps and twice the expected decrease of each; slow classes get a new Hessian first."""
         steps = np.empty_like(gradients)
-        promised = np.full(len(going), np.inf)
-        for renewed in (False, True):
-            slow = promised > _SLOW * self.promised[going]
-            if renewed:
-                self._renew(going[slow])
+        decreases = np.full(len(active), np.inf)
+        for update in (False, True):
+            slow = decreases > _SLOW * self.decreases[active]
+            if update:
+                self._update_hessians(active[slow])
             for i in np.flatnonzero(slow):
-                hessian = self.hessians[going[i]]
+                hessian = self.hessians[active[i]]
                 if hessian is not None:
                     steps[:, i] = -cho_solve(hessian, gradients[:, i], check_finite=False)
-                    promised[i] = -steps[:, i] @ gradients[:, i]
-        self.promised[going] = promised
-        return steps, promised
+                    decreases[i] = -steps[:, i] @ gradients[:, i]
+        self.decreases[active] = decreases
+        return steps, decreases
 
-    def _renew(self, classes: Classes) -> None:
-        """Hessians at the present scores; where all scores are zero, as at the start, all classes share one."""
+    def _update_hessians(self, classes: Classes) -> None:
+        """Compute Hessians at the current scores; at the start, where all scores are zero, all classes share one."""
         shared: Any = None
         for k in classes:
             at_start = not self.scores[:, k].any()
             if at_start and shared is not None:
                 self.hessians[k] = shared
                 continue
-            probable = expit(self.scores[:, k])
-            self.hessians[k] = _factored_hessian(self.features, np.sqrt(self.strength * probable * (1 - probable)))
+            probabilities = expit(self.scores[:, k])
+            self.hessians[k] = _factored_hessian(self.features, np.sqrt(self.C * probabilities * (1 - probabilities)))
             shared = self.hessians[k] if at_start else shared
 
-    def _shares(self, going: Classes, steps: Floats, moves: Floats) -> tuple[Floats, Floats]:
-        """What share of each class's step to take: all, or halved until the objective falls; and the objectives."""
-        signs = np.where(self.members[:, going], -1.0, 1.0)
-        shares = np.ones(len(going))
-        for _ in range(_MOST_HALVINGS):
-            losses = np.logaddexp(0, signs * (self.scores[:, going] + shares * moves)).sum(axis=0)
-            penalties = ((self.weights[:, going] + shares * steps) ** 2).sum(axis=0)
-            objectives: Floats = 0.5 * penalties + self.strength * losses
-            worse = objectives > self.objectives[going] * (1 + _ROUNDING)
+    def _line_search(self, active: Classes, steps: Floats, score_steps: Floats) -> tuple[Floats, Floats]:
+        """Halve each class's step until its objective does not grow; return the step lengths and the objectives."""
+        signs = np.where(self.members[:, active], -1.0, 1.0)
+        lengths = np.ones(len(active))
+        for _ in range(_MAX_HALVINGS):
+            losses = np.logaddexp(0, signs * (self.scores[:, active] + lengths * score_steps)).sum(axis=0)
+            penalties = ((self.weights[:, active] + lengths * steps) ** 2).sum(axis=0)
+            objectives: Floats = 0.5 * penalties + self.C * losses
+            worse = objectives > self.objectives[active] * (1 + _ROUNDING)
             if not worse.any():
                 break
-            shares[worse] /= 2
-        return shares, objectives
+            lengths[worse] /= 2
+        return lengths, objectives
 
 
-def scores_of(features: Features, weights: Floats) -> Floats:
-    """The score of each row for each class.
+def decision_function(features: Features, weights: Floats) -> Floats:
+    """Return the score of each row for each class.
 
     Examples
     --------
-    >>> scores_of(np.array([[2, 1]], np.float32), np.array([[0.5], [1.0]]))
+    >>> decision_function(np.array([[2, 1]], np.float32), np.array([[0.5], [1.0]]))
     array([[2.]])
     """
     scores = np.empty((len(features), weights.shape[1]))
-    for some in _blocks(len(features)):
-        scores[some] = features[some].astype(np.float64) @ weights
+    for rows in _chunks(len(features)):
+        scores[rows] = features[rows].astype(np.float64) @ weights
     return scores
 
 
 def _weighted_sums(features: Features, factors: Floats) -> Floats:
-    """Sums of all rows times their factors, a column a class."""
+    """Return the sum of all rows times their factors, one class per column."""
     sums = np.zeros((features.shape[1], factors.shape[1]))
-    for some in _blocks(len(features)):
-        sums += features[some].astype(np.float64).T @ factors[some]
+    for rows in _chunks(len(features)):
+        sums += features[rows].astype(np.float64).T @ factors[rows]
     return sums
 
 
-def _blocks(n: int) -> Iterator[slice]:
-    return (slice(begin, begin + _BLOCK) for begin in range(0, n, _BLOCK))
+def _chunks(n: int) -> Iterator[slice]:
+    return (slice(begin, begin + _CHUNK) for begin in range(0, n, _CHUNK))
 
 
 def _factored_hessian(features: Features, roots: Floats) -> Any:
-    for kind in (np.float32, np.float64):
-        hessian: npt.NDArray[Any] = np.eye(features.shape[1], dtype=kind)
+    """Return the Cholesky factor of I + X' diag(roots^2) X, in 32 bits if they suffice and in 64 bits otherwise."""
+    for dtype in (np.float32, np.float64):
+        hessian: npt.NDArray[Any] = np.eye(features.shape[1], dtype=dtype)
         with np.errstate(over="ignore", invalid="ignore"):
-            for some in _blocks(len(features)):
-                scaled = np.multiply(features[some], roots[some, None], dtype=kind, casting="same_kind")
+            for rows in _chunks(len(features)):
+                scaled = np.multiply(features[rows], roots[rows, None], dtype=dtype, casting="same_kind")
                 hessian += scaled.T @ scaled
         try:
             return cho_factor(hessian, lower=True, overwrite_a=True)
         except (LinAlgError, ValueError):
             # Too ill-conditioned, or too large, for 32 bits.
             continue
-    raise EvaluationError("vectors are too large to be told apart by a classifier; scale them down")
+    raise EvaluationError("the vectors are too large for a classifier; scale them down")

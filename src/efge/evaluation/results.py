@@ -1,4 +1,4 @@
-"""Scores of repeated experiments: every repeat is kept; tables and figures show means and how sure they are."""
+"""Scores of repeated experiments: every repeat is stored; tables and figures show means and their uncertainty."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _CONFIDENCE = 0.95
 
 
 class Summary(NamedTuple):
-    """A mean, the standard deviation of the repeats, and the 95 % confidence interval of the mean."""
+    """Mean, standard deviation over the repeats, 95 % confidence interval of the mean, and number of repeats."""
 
     mean: float
     sd: float
@@ -31,7 +31,7 @@ class Summary(NamedTuple):
 
 
 def summarize(scores: npt.ArrayLike) -> Summary:
-    """Mean, deviation and Student's interval of scores that are independent of each other.
+    """Return the mean, standard deviation and Student's t interval of independent scores.
 
     Examples
     --------
@@ -45,12 +45,12 @@ def summarize(scores: npt.ArrayLike) -> Summary:
     if n < 2:
         return Summary(mean, np.nan, np.nan, np.nan, n)
     sd = float(values.std(ddof=1))
-    half = float(t.ppf((1 + _CONFIDENCE) / 2, n - 1)) * sd / n**0.5
-    return Summary(mean, sd, mean - half, mean + half, n)
+    half_width = float(t.ppf((1 + _CONFIDENCE) / 2, n - 1)) * sd / n**0.5
+    return Summary(mean, sd, mean - half_width, mean + half_width, n)
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
-    """A table in Markdown.
+    """Format a table in Markdown.
 
     Examples
     --------
@@ -64,16 +64,18 @@ def markdown(header: list[str], rows: list[list[str]]) -> str:
 
 
 class Scores:
-    """Scores of repeated experiments, by case and by measure; what every evaluation returns.
+    """Scores of repeated experiments, by case and metric: the result of every evaluation.
+
+    Printing it shows a table of means and standard deviations.
 
     Parameters
     ----------
     keys : tuple of str
-        What tells cases apart, such as a training ratio, or a method and its features.
-    raw : mapping of cases to mappings of measures to arrays
-        A score for each repeat.
+        What distinguishes the cases, such as a training ratio, or a method and its features.
+    raw : mapping of cases to mappings of metrics to arrays
+        One score for each repeat.
     notes : tuple of str
-        What else a reader of the table has to know.
+        Remarks that a reader of the table needs.
 
     Examples
     --------
@@ -97,18 +99,25 @@ class Scores:
         return self.to_markdown()
 
     @property
-    def measures(self) -> list[str]:
-        """The names of what was measured.
+    def metrics(self) -> list[str]:
+        """Names of the metrics, in the order of the table's columns.
 
         Examples
         --------
-        >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5])}}).measures
+        >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5])}}).metrics
         ['accuracy']
         """
         return list(next(iter(self.raw.values()), {}))
 
-    def summary(self, *case: Hashable, measure: str | None = None) -> Summary:
-        """Mean, deviation and confidence interval of a case; by default of the first measure.
+    def summary(self, *case: Hashable, metric: str | None = None) -> Summary:
+        """Return the mean, standard deviation and confidence interval of one case.
+
+        Parameters
+        ----------
+        *case : key values
+            One value for each of `keys`, such as a training ratio.
+        metric : str, optional
+            One of `metrics`; by default the first.
 
         Examples
         --------
@@ -118,38 +127,43 @@ class Scores:
         """
         if case not in self.raw:
             raise KeyError(f"no case {case!r}; known: {', '.join(map(str, self.raw))}")
-        return summarize(self.raw[case][measure or self.measures[0]])
+        if metric is not None and metric not in self.metrics:
+            raise KeyError(f"no metric {metric!r}; known: {', '.join(self.metrics)}")
+        return summarize(self.raw[case][metric or self.metrics[0]])
 
     def to_pandas(self) -> pd.DataFrame:
-        """A row for each case and measure: mean, standard deviation, 95 % confidence interval, number of repeats.
+        """Return a data frame with a row for each case and metric.
+
+        The columns are the keys, "metric", and the fields of the summary: mean, standard deviation, 95 % confidence
+        interval and number of repeats.
 
         Examples
         --------
-        >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5, 0.75])}}).to_pandas()[["ratio", "measure", "mean"]]
-           ratio   measure   mean
+        >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5, 0.75])}}).to_pandas()[["ratio", "metric", "mean"]]
+           ratio    metric   mean
         0    0.5  accuracy  0.625
         """
         import pandas as pd
 
-        return pd.DataFrame(self.records(), columns=[*self.keys, "measure", *Summary._fields])
+        return pd.DataFrame(self.records(), columns=[*self.keys, "metric", *Summary._fields])
 
     def records(self) -> list[dict[str, Any]]:
-        """The rows of :meth:`to_pandas` as dictionaries; None where there is no deviation.
+        """Return the rows of :meth:`to_pandas` as dictionaries; None stands for a missing standard deviation.
 
         Examples
         --------
         >>> Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5])}}).records()[0]["mean"]
         0.5
         """
-        names = [*self.keys, "measure", *Summary._fields]
+        names = [*self.keys, "metric", *Summary._fields]
         return [
-            dict(zip(names, (*case, measure, *(None if x != x else x for x in summarize(scores))), strict=True))
-            for case, measured in self.raw.items()
-            for measure, scores in measured.items()
+            dict(zip(names, (*case, metric, *(None if x != x else x for x in summarize(scores))), strict=True))
+            for case, by_metric in self.raw.items()
+            for metric, scores in by_metric.items()
         ]
 
     def to_markdown(self, digits: int = 4) -> str:
-        """A table with a row for each case, and the notes below.
+        """Return a Markdown table with a row for each case, followed by the notes.
 
         Examples
         --------
@@ -159,19 +173,26 @@ class Scores:
         | 0.5 | 0.50 |
         """
         rows = []
-        most = 0
-        for case, measured in self.raw.items():
-            cells = [_key(key) for key in case]
-            for scores in map(summarize, measured.values()):
-                deviation = f" ± {scores.sd:.{digits}f}" if scores.repeats > 1 else ""
-                cells.append(f"{scores.mean:.{digits}f}{deviation}")
-                most = max(most, scores.repeats)
+        repeats = 0
+        for case, by_metric in self.raw.items():
+            cells = [_format_key(key) for key in case]
+            for summary in map(summarize, by_metric.values()):
+                deviation = f" ± {summary.sd:.{digits}f}" if summary.repeats > 1 else ""
+                cells.append(f"{summary.mean:.{digits}f}{deviation}")
+                repeats = max(repeats, summary.repeats)
             rows.append(cells)
-        repeats = (f"Means of {most} repeats ± standard deviation.",) if most > 1 else ()
-        return "\n\n".join([markdown([*self.keys, *self.measures], rows), *repeats, *self.notes])
+        caption = (f"Means of {repeats} repeats ± standard deviation.",) if repeats > 1 else ()
+        return "\n\n".join([markdown([*self.keys, *self.metrics], rows), *caption, *self.notes])
 
-    def plot(self, measure: str | None = None, axes: Axes | None = None) -> Axes:
-        """Draw the scores: curves with their confidence intervals along a number, bars for methods.
+    def plot(self, metric: str | None = None, axes: Axes | None = None) -> Axes:
+        """Draw the scores: curves with confidence intervals where cases are numbers, bars where they are methods.
+
+        Parameters
+        ----------
+        metric : str, optional
+            The metric to draw; by default every metric as a curve, or the first one as bars.
+        axes : matplotlib Axes, optional
+            By default, those of a new figure.
 
         Examples
         --------
@@ -180,19 +201,20 @@ class Scores:
         'accuracy'
         """
         if len(self.keys) == 1:
-            chosen = [measure] if measure else self.measures
-            curves = {name: self._curve(name) for name in chosen}
-            return plot_curves(curves, self.keys[0], chosen[0] if len(chosen) == 1 else "score", axes)
-        measure = measure or self.measures[0]
-        cases = {" ".join(map(_key, case)): summarize(measured[measure]) for case, measured in self.raw.items()}
-        means, deviations = ({name: case[field] for name, case in cases.items()} for field in (0, 1))
-        return plot_bars(means, deviations, measure, axes)
+            names = [metric] if metric else self.metrics
+            curves = {name: self._curve(name) for name in names}
+            return plot_curves(curves, self.keys[0], names[0] if len(names) == 1 else "score", axes)
+        metric = metric or self.metrics[0]
+        bars = {" ".join(map(_format_key, case)): summarize(by[metric]) for case, by in self.raw.items()}
+        means = {name: summary.mean for name, summary in bars.items()}
+        deviations = {name: summary.sd for name, summary in bars.items()}
+        return plot_bars(means, deviations, metric, axes)
 
-    def _curve(self, measure: str) -> Curve:
-        found = [summarize(measured[measure]) for measured in self.raw.values()]
-        columns: list[Any] = [[case[0] for case in self.raw], *([row[i] for row in found] for i in (0, 2, 3))]
-        return Curve(*columns)
+    def _curve(self, metric: str) -> Curve:
+        summaries = [summarize(by_metric[metric]) for by_metric in self.raw.values()]
+        xs: list[Any] = [case[0] for case in self.raw]
+        return Curve(xs, [s.mean for s in summaries], [s.low for s in summaries], [s.high for s in summaries])
 
 
-def _key(key: Hashable) -> str:
+def _format_key(key: Hashable) -> str:
     return f"{key:g}" if isinstance(key, float) else str(key)

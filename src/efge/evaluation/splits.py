@@ -1,7 +1,7 @@
-"""Edges held out of a graph, with pairs that are no edges beside them: what link prediction is judged by.
+"""Train/test splits for link prediction: edges hidden from a model, and negative pairs, which have no edge.
 
-A pair of nodes counts as one whatever its direction: an edge and its opposite stay together, and no pair is on both
-sides.
+A pair of nodes counts once, whatever its direction: an edge and its reverse stay together, so that no pair is in both
+the training and the test set.
 """
 
 from __future__ import annotations
@@ -17,39 +17,42 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError
-from efge.graph.graph import Graph, graph_from_edges
+from efge.graph.build import graph_from_edges
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
-from efge.graph.names import encoded, names_of, unescaped, written_names
-from efge.io.atomic import written_whole
-from efge.io.files import from_json, opened
+from efge.graph.names import encode_utf8, format_names, parse_names, unescape_name
+from efge.io.atomic import atomic_write
+from efge.io.files import open_input, parse_json
 
 Pairs = npt.NDArray[np.int64]
 
-# Up to so many pairs of nodes, all that are no edges are listed; beyond, they are drawn.
-_FEW_PAIRS = 1 << 22
+# Up to this number of pairs, all pairs without an edge are listed and shuffled; beyond it, pairs are drawn.
+_MAX_LISTED_PAIRS = 1 << 22
 _PARTS = ("train_edges", "train_non_edges", "test_edges", "test_non_edges")
 
 
 @dataclass(frozen=True, eq=False)
 class LinkSplit:
-    """A graph without some of its edges, and pairs to learn from and to be judged by, as rows of the graph.
+    """A graph without its test edges, and the pairs to train and test on; pairs are rows of the graph.
 
     Attributes
     ----------
     graph : Graph
-        All nodes, and the edges that remain: what a model may see.
+        All nodes, and the remaining edges: what a model may see.
     train_edges, train_non_edges : arrays of shape (k, 2)
-        The edges that remain, self loops aside, and as many pairs that are no edges of the whole graph.
+        The remaining edges without self loops, and as many negative pairs, which are not edges anywhere in the full
+        graph.
     test_edges, test_non_edges : arrays of shape (k, 2)
-        The edges that were removed, and as many other pairs that are no edges.
-    wanted : int
-        How many edges were to be removed.
+        The removed edges, and as many other negative pairs.
+    n_requested : int
+        Number of edges that were to be removed; `test_edges` has fewer if removing more would have disconnected nodes
+        or, in a directed graph, separated two opposite edges.
 
     Examples
     --------
     >>> split = split_links([(0, 1), (1, 2), (2, 0), (2, 3), (3, 0), (4, 0), (5, 0)], 0.3, seed=1)
     >>> split
-    LinkSplit(6 nodes, 5 edges to learn from, 2 to be judged by)
+    LinkSplit(6 nodes, 5 training edges, 2 test edges)
     >>> split.graph.n_components
     1
     """
@@ -59,38 +62,42 @@ class LinkSplit:
     train_non_edges: Pairs
     test_edges: Pairs
     test_non_edges: Pairs
-    wanted: int
+    n_requested: int
 
     def __repr__(self) -> str:
-        learn, judge = len(self.train_edges), len(self.test_edges)
-        return f"LinkSplit({self.graph.n_nodes:,} nodes, {learn:,} edges to learn from, {judge:,} to be judged by)"
+        train, test = len(self.train_edges), len(self.test_edges)
+        return f"LinkSplit({self.graph.n_nodes:,} nodes, {train:,} training edges, {test:,} test edges)"
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What could not be had as it was asked for.
+        """Remarks on where the split falls short of what was requested.
 
         Examples
         --------
         >>> split_links([(0, 1), (1, 2), (2, 0), (2, 3)], 0.5).notes[0]
-        '1 of 2 wanted edges were removed: without more, the rest would fall apart.'
+        '1 of 2 requested edges were removed: removing more would disconnect the graph.'
         """
         notes = []
-        if len(self.test_edges) < self.wanted:
-            removed = f"{len(self.test_edges):,} of {self.wanted:,} wanted edges were removed"
-            notes.append(f"{removed}: without more, the rest would fall apart.")
-        for edges, others, side in (
-            (self.train_edges, self.train_non_edges, "learn from"),
-            (self.test_edges, self.test_non_edges, "be judged by"),
+        if len(self.test_edges) < self.n_requested:
+            removed = f"{len(self.test_edges):,} of {self.n_requested:,} requested edges were removed"
+            # Opposite edges of a directed graph are removed together, which may exceed the number by one.
+            separate = " or separate opposite edges" if self.graph.directed else ""
+            notes.append(f"{removed}: removing more would disconnect the graph{separate}.")
+        for edges, non_edges, purpose in (
+            (self.train_edges, self.train_non_edges, "training"),
+            (self.test_edges, self.test_non_edges, "testing"),
         ):
-            if len(others) < len(edges):
+            if len(non_edges) < len(edges):
                 notes.append(
-                    f"There are only {len(others):,} pairs without an edge to {side}, beside {len(edges):,} edges."
+                    f"Only {len(non_edges):,} negative pairs are left for {purpose}, with {len(edges):,} edges."
                 )
         return tuple(notes)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the split as text for other tools: a pair of names a line, tab-separated, in four files; the graph in
-        ``graph.tsv``, with weights if it has any, and its nodes in ``nodes.txt``.
+        """Write the split to a folder, as text that other tools can read.
+
+        The four arrays of pairs become four files with two tab-separated names per line. The graph is written to
+        ``graph.tsv``, with weights if it has any, and the names of its nodes to ``nodes.txt``.
 
         Examples
         --------
@@ -102,21 +109,21 @@ class LinkSplit:
         """
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
-        names = np.array(written_names(self.graph.names), object)
-        _write(folder / "nodes.txt", [names])
-        ends, weights = _edges(self.graph)
+        names = np.array(format_names(self.graph.names), object)
+        _write_columns(folder / "nodes.txt", [names])
+        ends, weights = _list_edges(self.graph)
         columns = [names[ends[:, 0]], names[ends[:, 1]]]
-        _write(folder / "graph.tsv", columns if weights is None else [*columns, weights])
+        _write_columns(folder / "graph.tsv", columns if weights is None else [*columns, weights])
         for part in _PARTS:
             pairs = getattr(self, part)
-            _write(folder / f"{part}.tsv", [names[pairs[:, 0]], names[pairs[:, 1]]])
-        about = {"directed": self.graph.directed, "weighted": self.graph.is_weighted, "wanted": self.wanted}
-        with written_whole(folder / "split.json") as stream:
-            stream.write(json.dumps(about).encode() + b"\n")
+            _write_columns(folder / f"{part}.tsv", [names[pairs[:, 0]], names[pairs[:, 1]]])
+        header = {"directed": self.graph.directed, "weighted": self.graph.is_weighted, "wanted": self.n_requested}
+        with atomic_write(folder / "split.json") as stream:
+            stream.write(json.dumps(header).encode() + b"\n")
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> LinkSplit:
-        """Read what :meth:`save` wrote; names are integers if all are, else text.
+        """Read a split that :meth:`save` wrote; names are integers if all of them are, and text otherwise.
 
         Examples
         --------
@@ -124,38 +131,45 @@ class LinkSplit:
         >>> folder = tempfile.mkdtemp()
         >>> split_links([(0, 1), (1, 2), (2, 0), (2, 3)], 0.3).save(folder)
         >>> LinkSplit.load(folder)
-        LinkSplit(4 nodes, 3 edges to learn from, 1 to be judged by)
+        LinkSplit(4 nodes, 3 training edges, 1 test edges)
         """
         folder = Path(folder)
-        about = _about(folder / "split.json")
-        texts = [fields[0] for fields in _read(folder / "nodes.txt", 1)]
+        header = _read_header(folder / "split.json")
+        texts = [fields[0] for fields in _read_fields(folder / "nodes.txt", 1)]
         rows = {text: row for row, text in enumerate(texts)}
         if len(rows) < len(texts):
-            raise EvaluationError(f"{folder / 'nodes.txt'}: node names are distinct")
-        lines = _read(folder / "graph.tsv", 3 if about["weighted"] else 2)
-        weights = _weights(folder / "graph.tsv", lines) if about["weighted"] else None
-        names = names_of([unescaped(text) for text in texts])
-        ends = _rows(folder / "graph.tsv", lines, rows).astype(np.int32)
-        graph = graph_from_edges(ends, weights, names, directed=about["directed"])
-        parts = {part: _rows(folder / f"{part}.tsv", _read(folder / f"{part}.tsv", 2), rows) for part in _PARTS}
-        return cls(graph, **parts, wanted=about["wanted"])
+            raise EvaluationError(f"{folder / 'nodes.txt'}: node names must be distinct")
+        lines = _read_fields(folder / "graph.tsv", 3 if header["weighted"] else 2)
+        weights = _parse_weights(folder / "graph.tsv", lines) if header["weighted"] else None
+        names = parse_names([unescape_name(text) for text in texts])
+        ends = _parse_pairs(folder / "graph.tsv", lines, rows).astype(np.int32)
+        graph = graph_from_edges(ends, weights, names, directed=header["directed"])
+        parts = {
+            part: _parse_pairs(folder / f"{part}.tsv", _read_fields(folder / f"{part}.tsv", 2), rows) for part in _PARTS
+        }
+        return cls(graph, **parts, n_requested=header["wanted"])
 
 
-def split_links(graph: Any, share: float = 0.5, *, seed: int | Sequence[int] = 0) -> LinkSplit:
-    """Remove a share of a graph's edges and keep what is connected connected; draw as many pairs that are no edges.
+def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int] = 0) -> LinkSplit:
+    """Remove a fraction of a graph's edges for testing, and draw as many negative pairs.
 
-    A random spanning forest stays. Where that leaves fewer edges than are to be removed, all others are removed, and
-    :attr:`LinkSplit.notes` says so. Self loops stay and are no pairs.
+    Nodes that were connected stay connected: a random spanning forest is never removed. If too few other edges are
+    left, all of them are removed, and :attr:`LinkSplit.notes` says so. Self loops are never removed and are not used as
+    pairs. Negative pairs are drawn uniformly from all pairs without an edge in either direction.
 
     Parameters
     ----------
     graph : Graph, or anything :func:`efge.as_graph` takes
-        Only nodes with neighbors can be told from others by links; of a graph in pieces, its
-        :meth:`efge.Graph.largest_component` makes for harder, more telling non-edges.
-    share : float
-        Of the edges, above 0 and below 1.
+        If it is not connected, consider its :meth:`efge.Graph.largest_component`: negative pairs between components are
+        easy to recognize and make scores look better than they are.
+    test_size : float
+        Fraction of the edges to remove, above 0 and below 1.
     seed : int, or sequence of int
         The same seed gives the same split.
+
+    Returns
+    -------
+    LinkSplit
 
     Examples
     --------
@@ -163,83 +177,86 @@ def split_links(graph: Any, share: float = 0.5, *, seed: int | Sequence[int] = 0
     >>> len(split.test_edges), len(split.train_edges), split.graph.n_components
     (1, 3, 1)
     """
-    if not 0 < share < 1:
-        raise EvaluationError(f"a share of the edges is above 0 and below 1; got {share!r}")
+    if not 0 < test_size < 1:
+        raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
     graph = as_graph(graph)
     random = np.random.default_rng(seed)
-    ends, weights = _edges(graph)
-    proper = ends[:, 0] != ends[:, 1]
-    pairs = _codes(ends, graph.n_nodes)
-    units, unit_of = np.unique(pairs[proper], return_inverse=True)
-    if not len(units):
-        raise EvaluationError(f"a graph without edges between nodes has no links to predict; got {graph!r}")
-    wanted = round(share * int(proper.sum()))
+    ends, weights = _list_edges(graph)
+    is_pair = ends[:, 0] != ends[:, 1]
+    codes, code_of_edge = np.unique(_pair_codes(ends, graph.n_nodes)[is_pair], return_inverse=True)
+    if not len(codes):
+        raise EvaluationError(f"a graph without edges between different nodes has no links to predict; got {graph!r}")
+    n_requested = round(test_size * int(is_pair.sum()))
     removed = np.zeros(len(ends), bool)
-    removed[proper] = _removed_units(units, np.bincount(unit_of), wanted, graph.n_nodes, random)[unit_of]
-    kept = proper & ~removed
-    rest = graph_from_edges(
+    removed[is_pair] = _choose_removed(codes, np.bincount(code_of_edge), n_requested, graph.n_nodes, random)[
+        code_of_edge
+    ]
+    remaining = graph_from_edges(
         ends[~removed].astype(np.int32),
         None if weights is None else weights[~removed],
         graph.names,
         directed=graph.directed,
     )
-    train, test = ends[kept], ends[removed]
-    others = _non_edges(units, len(train) + len(test), graph, random)
-    # Where they are few, both sides have their part, and at least one is left to be judged by.
-    cut = max(min(round(len(others) * len(train) / (len(train) + len(test))), len(others) - 1), 0)
-    return LinkSplit(rest, train, others[:cut], test, others[cut:], wanted)
+    train, test = ends[is_pair & ~removed], ends[removed]
+    non_edges = _draw_non_edges(codes, len(train) + len(test), graph, random)
+    # If there are too few, both sides get their proportion, and the test set gets at least one.
+    n_train = max(min(round(len(non_edges) * len(train) / (len(train) + len(test))), len(non_edges) - 1), 0)
+    return LinkSplit(remaining, train, non_edges[:n_train], test, non_edges[n_train:], n_requested)
 
 
-def _edges(graph: Graph) -> tuple[Pairs, npt.NDArray[np.float64] | None]:
-    """Each edge once, with its weight."""
+def _list_edges(graph: Graph) -> tuple[Pairs, npt.NDArray[np.float64] | None]:
+    """Return each edge once, and its weight."""
     rows = np.repeat(np.arange(graph.n_nodes), graph.degrees)
     ends = np.column_stack([rows, graph.indices]).astype(np.int64)
     once = slice(None) if graph.directed else ends[:, 0] <= ends[:, 1]
     return ends[once], None if graph.weights is None else graph.weights[once]
 
 
-def _codes(ends: Pairs, n: int) -> Pairs:
-    """A number for each pair, the same for its opposite."""
+def _pair_codes(ends: Pairs, n: int) -> Pairs:
+    """Encode each pair as one integer, the same for both directions."""
     codes: Pairs = ends.min(axis=1) * n + ends.max(axis=1)
     return codes
 
 
-def _removed_units(
-    units: Pairs, sizes: npt.NDArray[np.int64], wanted: int, n: int, random: np.random.Generator
+def _choose_removed(
+    codes: Pairs, n_edges: npt.NDArray[np.int64], n_requested: int, n: int, random: np.random.Generator
 ) -> npt.NDArray[np.bool_]:
-    """Pairs to remove, of so many edges each, in random order until there are as many edges as wanted."""
+    """Choose pairs to remove, in random order, until they have as many edges as requested.
+
+    A pair of a directed graph has one or two edges (`n_edges`), which are removed together.
+    """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import minimum_spanning_tree
 
-    # The tree of least weight is a random one where weights are random; a weight of zero would be no edge.
-    lengths = 1 + random.random(len(units))
-    # SciPy's graph routines know 32 bits only, in some versions.
-    ends = (units // n).astype(np.int32), (units % n).astype(np.int32)
+    # Random lengths make the minimum spanning forest a random one; a length of zero would mean no edge.
+    lengths = 1 + random.random(len(codes))
+    # In some versions, SciPy's graph routines accept 32-bit indices only.
+    ends = (codes // n).astype(np.int32), (codes % n).astype(np.int32)
     forest = minimum_spanning_tree(coo_array((lengths, ends), shape=(n, n)).tocsr()).tocoo()
-    free = np.flatnonzero(~np.isin(units, forest.row.astype(np.int64) * n + forest.col))
-    order = random.permutation(free)
-    removed = np.zeros(len(units), bool)
-    removed[order[np.cumsum(sizes[order]) <= wanted]] = True
+    removable = np.flatnonzero(~np.isin(codes, forest.row.astype(np.int64) * n + forest.col))
+    order = random.permutation(removable)
+    removed = np.zeros(len(codes), bool)
+    removed[order[np.cumsum(n_edges[order]) <= n_requested]] = True
     return removed
 
 
-def _non_edges(units: Pairs, wanted: int, graph: Graph, random: np.random.Generator) -> Pairs:
-    """Distinct pairs without an edge in any direction, as many as wanted if there are; in random order."""
+def _draw_non_edges(edge_codes: Pairs, count: int, graph: Graph, random: np.random.Generator) -> Pairs:
+    """Draw distinct pairs without an edge in either direction, in random order; fewer than `count` if there are."""
     n = graph.n_nodes
     total = n * (n - 1) // 2
-    wanted = min(wanted, total - len(units))
-    if total <= _FEW_PAIRS:
+    count = min(count, total - len(edge_codes))
+    if total <= _MAX_LISTED_PAIRS:
         low, high = np.triu_indices(n, 1)
-        codes = np.setdiff1d(low.astype(np.int64) * n + high, units, assume_unique=True)
-        codes = random.permutation(codes)[:wanted]
+        codes = np.setdiff1d(low.astype(np.int64) * n + high, edge_codes, assume_unique=True)
+        codes = random.permutation(codes)[:count]
     else:
         codes = np.empty(0, np.int64)
-        while len(codes) < wanted:
-            drawn = random.integers(n, size=(2 * (wanted - len(codes)) + 1000, 2))
-            fresh = _codes(drawn[drawn[:, 0] != drawn[:, 1]], n)
-            codes = np.concatenate([codes, fresh[~np.isin(fresh, units)]])
+        while len(codes) < count:
+            drawn = random.integers(n, size=(2 * (count - len(codes)) + 1000, 2))
+            candidates = _pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], n)
+            codes = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
             codes = codes[np.sort(np.unique(codes, return_index=True)[1])]
-        codes = codes[:wanted]
+        codes = codes[:count]
     pairs = np.column_stack([codes // n, codes % n])
     flipped = random.random(len(pairs)) < 0.5
     if graph.directed:
@@ -247,20 +264,20 @@ def _non_edges(units: Pairs, wanted: int, graph: Graph, random: np.random.Genera
     return pairs
 
 
-def _write(path: Path, columns: list[Any]) -> None:
-    with written_whole(path) as stream:
-        for line in encoded("\t".join(map(str, fields)) + "\n" for fields in zip(*columns, strict=True)):
+def _write_columns(path: Path, columns: list[Any]) -> None:
+    with atomic_write(path) as stream:
+        for line in encode_utf8("\t".join(map(str, fields)) + "\n" for fields in zip(*columns, strict=True)):
             stream.write(line)
 
 
-def _read(path: Path, width: int) -> list[list[str]]:
+def _read_fields(path: Path, width: int) -> list[list[str]]:
     try:
-        with opened(path) as stream:
+        with open_input(path) as stream:
             lines = stream.read().decode().split("\n")
     except (GraphError, UnicodeDecodeError) as error:
         raise EvaluationError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from None
     if lines.pop():
-        raise EvaluationError(f"{path}: the last line has no end; the file is cut short")
+        raise EvaluationError(f"{path}: the last line has no newline at its end; the file is truncated")
     fields = [line.split("\t") for line in lines]
     wrong = next((number for number, line in enumerate(fields, 1) if len(line) != width), None)
     if wrong is not None:
@@ -268,29 +285,29 @@ def _read(path: Path, width: int) -> list[list[str]]:
     return fields
 
 
-def _about(path: Path) -> dict[str, Any]:
+def _read_header(path: Path) -> dict[str, Any]:
     try:
-        with opened(path) as stream:
-            about = from_json(stream.read())
+        with open_input(path) as stream:
+            header = parse_json(stream.read())
     except GraphError as error:
         raise EvaluationError(str(error)) from None
     except ValueError:
-        about = None
-    kinds = {"directed": bool, "weighted": bool, "wanted": int}
-    if not isinstance(about, dict) or any(type(about.get(name)) is not kind for name, kind in kinds.items()):
-        raise EvaluationError(f"{path}: a split's description has {', '.join(kinds)}; save the split again")
-    return about
+        header = None
+    types = {"directed": bool, "weighted": bool, "wanted": int}
+    if not isinstance(header, dict) or any(type(header.get(name)) is not kind for name, kind in types.items()):
+        raise EvaluationError(f"{path}: the description of a split has {', '.join(types)}; save the split again")
+    return header
 
 
-def _rows(path: Path, lines: list[list[str]], rows: dict[str, int]) -> Pairs:
+def _parse_pairs(path: Path, lines: list[list[str]], rows: dict[str, int]) -> Pairs:
     for number, fields in enumerate(lines, 1):
         for name in fields[:2]:
             if name not in rows:
-                raise EvaluationError(f"{path}, line {number}: {name!r} is no node of nodes.txt")
+                raise EvaluationError(f"{path}, line {number}: {name!r} is not a node in nodes.txt")
     return np.array([[rows[first], rows[second]] for first, second, *_ in lines], np.int64).reshape(-1, 2)
 
 
-def _weights(path: Path, lines: list[list[str]]) -> npt.NDArray[np.float64]:
+def _parse_weights(path: Path, lines: list[list[str]]) -> npt.NDArray[np.float64]:
     weights = np.empty(len(lines))
     for number, fields in enumerate(lines, 1):
         try:

@@ -1,4 +1,4 @@
-"""What is to be measured: the paper's studies, read from data, as cells of one training each."""
+"""The plan of a reproduction: which of the paper's studies to run, as cells of one training each."""
 
 from __future__ import annotations
 
@@ -9,47 +9,47 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from efge.io.files import toml
+from efge.io.files import parse_toml
 
-# The studies in the order of a report.
+# The studies, in the order of the report.
 STUDIES = ("networks", "classification", "links", "dimension", "window", "sigma", "dolphins")
 
 
 @cache
-def catalogue() -> dict[str, Any]:
-    """All settings, as they stand in the file.
+def load_settings() -> dict[str, Any]:
+    """Return the settings of all studies, from ``experiments.toml``.
 
     Examples
     --------
-    >>> catalogue()["walks"]
+    >>> load_settings()["walks"]
     {'walks_per_node': 80, 'walk_length': 10}
     """
-    return toml((files("efge.experiments") / "experiments.toml").read_text("utf-8"))
+    return parse_toml((files("efge.experiments") / "experiments.toml").read_text("utf-8"))
 
 
 @cache
-def published(name: str) -> dict[tuple[str, ...], float]:
-    """A published table: the number at each row and column; empty fields are left out.
+def published_table(name: str) -> dict[tuple[str, ...], float]:
+    """Return a published table: the number at each row and column, without empty fields.
 
     Examples
     --------
-    >>> published("links.csv")["EFGE-Norm", "cora"]
+    >>> published_table("links.csv")["EFGE-Norm", "cora"]
     0.807
-    >>> published("classification_cora.csv")["EFGE-Norm", "micro_f1", "90"]
+    >>> published_table("classification_cora.csv")["EFGE-Norm", "micro_f1", "90"]
     0.839
     """
     header, *rows = csv.reader((files("efge.experiments") / name).read_text("utf-8").splitlines())
-    keys = 2 if header[1] == "measure" else 1
+    n_keys = 2 if header[1] == "metric" else 1
     return {
-        (*row[:keys], column): float(field)
+        (*row[:n_keys], column): float(field)
         for row in rows
-        for column, field in zip(header[keys:], row[keys:], strict=True)
+        for column, field in zip(header[n_keys:], row[n_keys:], strict=True)
         if field
     }
 
 
 class Cell(NamedTuple):
-    """The smallest piece of work, kept when it is done: a method trained once on a network, and its scores."""
+    """The smallest unit of work: one method, trained once on one network, and scored. Finished cells are saved."""
 
     study: str
     network: str
@@ -59,14 +59,14 @@ class Cell(NamedTuple):
 
     @property
     def path(self) -> str:
-        """Where its scores are kept, within a folder."""
+        """Path of the file with its scores, relative to the folder of cells."""
         value = "" if self.value is None else f"_{self.value:g}"
         return f"{self.study}/{self.network}/{self.method}{value}_{self.repeat}.csv"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which studies to run, on which networks, with which methods, how often; None is the paper's choice.
+    """The studies to run, with their networks, methods and number of repeats; None means those of the paper.
 
     Examples
     --------
@@ -82,43 +82,43 @@ class Plan:
     quick: bool = False
 
     def check(self) -> None:
-        """Refuse names that are none, and choices that leave nothing to do."""
-        studies = catalogue()["studies"]
-        known = {
+        """Raise ``ValueError`` if a name is unknown, or if there is nothing to do."""
+        studies = load_settings()["studies"]
+        choices = {
             "study": (self.studies, list(studies)),
             "network": (self.networks, sorted({n for study in studies.values() for n in study["networks"]})),
-            "method": (self.methods, [*catalogue()["methods"], "heuristics"]),
+            "method": (self.methods, [*load_settings()["methods"], "heuristics"]),
         }
-        for what, (chosen, names) in known.items():
-            for name in chosen or ():
-                if name not in names:
-                    raise ValueError(f"no {what} {name!r}; known: {', '.join(names)}")
+        for kind, (selected, known) in choices.items():
+            for name in selected or ():
+                if name not in known:
+                    raise ValueError(f"no {kind} {name!r}; known: {', '.join(known)}")
         if self.repeats is not None and self.repeats < 1:
-            raise ValueError(f"repeats is a whole number from 1 on; got {self.repeats!r}")
+            raise ValueError(f"repeats must be a positive integer; got {self.repeats!r}")
         if not self.cells():
-            raise ValueError("nothing to do: none of the studies has these networks and methods")
+            raise ValueError("nothing to do: none of the studies uses these networks and methods")
 
     def cells(self) -> list[Cell]:
-        """All cells, in the order in which they should be measured."""
-        return [cell for study in STUDIES if study in self.studies for cell in self._cells_of(study)]
+        """Return all cells, in the order in which to run them."""
+        return [cell for study in STUDIES if study in self.studies for cell in self._study_cells(study)]
 
-    def _cells_of(self, name: str) -> Iterable[Cell]:
-        study = catalogue()["studies"][name]
-        networks = self._chosen(study["networks"], self.networks or self._quick("networks"))
-        methods = self._chosen(study["methods"], self.methods) if "methods" in study else ["-"]
+    def _study_cells(self, name: str) -> Iterable[Cell]:
+        study = load_settings()["studies"][name]
+        networks = self._select(study["networks"], self.networks or self._quick("networks"))
+        methods = self._select(study["methods"], self.methods) if "methods" in study else ["-"]
         values = (self._quick("values") or {}).get(name) or study.get("values", [None])
-        trainings = range(self._trainings(name, study))
+        trainings = range(self._n_trainings(name, study))
         return (Cell(name, n, m, v, r) for r in trainings for n in networks for v in values for m in methods)
 
-    def _quick(self, what: str) -> Any:
-        return catalogue()["quick"][what] if self.quick else None
+    def _quick(self, key: str) -> Any:
+        return load_settings()["quick"][key] if self.quick else None
 
     @staticmethod
-    def _chosen(own: list[str], chosen: Iterable[str] | None) -> list[str]:
-        return own if chosen is None else [name for name in own if name in chosen]
+    def _select(names: list[str], selected: Iterable[str] | None) -> list[str]:
+        return names if selected is None else [name for name in names if name in selected]
 
-    def _trainings(self, name: str, study: dict[str, Any]) -> int:
-        """How many trainings it takes: some splits share one."""
+    def _n_trainings(self, name: str, study: dict[str, Any]) -> int:
+        """Return the number of trainings; several splits may share one."""
         repeats = self.repeats or (self._quick("repeats") or {}).get(name) or study.get("repeats", 1)
         if "repeats" not in study:
             return 1

@@ -1,4 +1,4 @@
-"""The map of an embedding as a figure that does not move."""
+"""The map of an embedding as a static figure."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ def plot_embedding(
 
     Parameters
     ----------
-    embedding : Embedding, or an estimator that is fitted
+    embedding : Embedding or fitted estimator
     labels : path, mapping, data frame or sequence, optional
-        Classes as for :func:`efge.node_classification`; of a node with several, the first.
+        Classes as for :func:`efge.node_classification`; a node with several classes has the color of the first.
     method : "tsne", "umap" or "pca", optional
-        How vectors become a map, see :func:`efge.explore.lay_out`.
+        Projection to two dimensions, see :func:`efge.explore.lay_out`.
     seed : int
     axes : matplotlib axes, optional
-        By default, those of a new figure: ``plot_embedding(...).figure.savefig("map.png")``.
+        Axes to draw on. By default, the axes of a new figure: ``plot_embedding(...).figure.savefig("map.png")``.
 
     Examples
     --------
     >>> import efge
     >>> friends = efge.Embedding([[1, 0], [0.6, 0.8], [0, 2]], ["ann", "bob", "cid"])
     >>> plot_embedding(friends, {"ann": "chess", "bob": "go", "cid": "go"}).get_title()
-    'the two dimensions as they are'
+    'the two dimensions of the vectors'
     """
     embedding = getattr(embedding, "embedding_", embedding)
     layout = lay_out(embedding, method, seed)

@@ -1,4 +1,4 @@
-"""From vectors of any dimension to places in the plane, the same for the same seed at any number of threads."""
+"""Projections of vectors to the plane; the result depends on the seed, but not on the number of threads."""
 
 from __future__ import annotations
 
@@ -12,123 +12,125 @@ from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError
 from efge.random import stream_key
 
-Places = npt.NDArray[np.float64]
-Method = Callable[[Places, int], tuple[Places, str]]
+Positions = npt.NDArray[np.float64]
+Method = Callable[[Positions, int], tuple[Positions, str]]
 
-# Up to so many nodes t-SNE takes a minute at most on one core.
-_TSNE_UP_TO = 5000
-# t-SNE and UMAP look for neighbors in so many principal components: more cost time, and show nothing else.
-_COMPONENTS = 50
-# Fewer nodes than this have no neighborhoods that a map could keep.
-_FEWEST = 5
+# Up to this number of nodes, t-SNE takes at most a minute on one core.
+_MAX_TSNE_NODES = 5000
+# t-SNE and UMAP search neighbors in this number of principal components: more take time and do not change the map.
+_MAX_COMPONENTS = 50
+# Fewer nodes than this have no neighborhoods that a map could preserve.
+_MIN_NODES = 5
 _PERPLEXITY, _UMAP_NEIGHBORS = 30.0, 15
 
 
 class Layout(NamedTuple):
-    """Places of nodes, a row each, and what they are."""
+    """Positions of the nodes, one per row, and a description of the projection."""
 
     places: npt.NDArray[np.float32]
     about: str
 
 
 def lay_out(embedding: Embedding, method: str | None = None, seed: int = 0) -> Layout:
-    """Places in the plane for the nodes of an embedding.
+    """Project the vectors of an embedding to the plane.
 
     Parameters
     ----------
     embedding : Embedding
     method : "tsne", "umap" or "pca", optional
-        t-SNE and UMAP (which needs ``umap-learn``) keep neighborhoods by the cosine, as :meth:`Embedding.neighbors`
-        has them; "pca" keeps the largest distances. By default, two dimensions are drawn as they are, and one along
-        a line; others by t-SNE up to 5,000 nodes, and by their principal components beyond.
+        t-SNE and UMAP (which needs ``umap-learn``) preserve neighborhoods by cosine, as :meth:`Embedding.neighbors`
+        finds them; "pca" preserves the largest distances. By default, vectors with one or two dimensions are drawn
+        directly; others use t-SNE up to 5,000 nodes, and principal components beyond.
     seed : int
-        The same vectors, method and seed give the same places.
+        The same vectors, method and seed give the same positions.
 
     Returns
     -------
     Layout
-        Places as an array of shape (n, 2), and a phrase that says what they are.
+        The positions as an array ``places`` of shape (n, 2), and their description ``about``.
 
     Examples
     --------
     >>> layout = lay_out(Embedding([[1, 0], [0.6, 0.8], [0, 2]]))
     >>> layout.about
-    'the two dimensions as they are'
+    'the two dimensions of the vectors'
     >>> lay_out(Embedding([[1, 0, 0], [0, 2, 0]]), "pca").places.shape
     (2, 2)
     """
     if method is not None and method not in _METHODS:
-        raise EmbeddingError(f"no method {method!r} of a map; known: {', '.join(_METHODS)}")
-    drawn = _fitting(embedding) if method is None else _METHODS[method]
-    places, about = drawn(embedding.vectors.astype(np.float64), seed)
-    return Layout(_in_range(places), about)
+        raise EmbeddingError(f"no projection method {method!r}; known: {', '.join(_METHODS)}")
+    project = _default_method(embedding) if method is None else _METHODS[method]
+    positions, about = project(embedding.vectors.astype(np.float64), seed)
+    return Layout(_clip_to_float32(positions), about)
 
 
-def _fitting(embedding: Embedding) -> Method:
-    """The method for an embedding where none is asked for."""
+def _default_method(embedding: Embedding) -> Method:
     if embedding.dim <= 2:
-        return _plain if embedding.dim == 2 else _line
-    return _tsne if len(embedding) <= _TSNE_UP_TO else _pca
+        return _two_dimensions if embedding.dim == 2 else _one_dimension
+    return _tsne if len(embedding) <= _MAX_TSNE_NODES else _pca
 
 
-def _plain(vectors: Places, seed: int) -> tuple[Places, str]:
-    return vectors, "the two dimensions as they are"
+def _two_dimensions(vectors: Positions, seed: int) -> tuple[Positions, str]:
+    return vectors, "the two dimensions of the vectors"
 
 
-def _line(vectors: Places, seed: int) -> tuple[Places, str]:
-    # Nodes side by side would hide each other: heights up to a tenth of the width tell them apart.
+def _one_dimension(vectors: Positions, seed: int) -> tuple[Positions, str]:
+    # Nodes on one line would hide each other; random heights within a tenth of the width separate them.
     width = float(np.ptp(vectors)) if len(vectors) else 0.0
-    heights = _random(seed).uniform(-0.05, 0.05, vectors.shape) * (width or 1.0)
-    return np.hstack([vectors, heights]), "the one dimension from left to right; heights mean nothing"
+    heights = _generator(seed).uniform(-0.05, 0.05, vectors.shape) * (width or 1.0)
+    return np.hstack([vectors, heights]), "the one dimension of the vectors, from left to right; heights are random"
 
 
-def _pca(vectors: Places, seed: int) -> tuple[Places, str]:
-    return principal_components(vectors, 2), f"the two principal components of {vectors.shape[1]} dimensions"
+def _pca(vectors: Positions, seed: int) -> tuple[Positions, str]:
+    return principal_components(vectors, 2), f"the first two principal components of {vectors.shape[1]} dimensions"
 
 
-def _tsne(vectors: Places, seed: int) -> tuple[Places, str]:
+def _tsne(vectors: Positions, seed: int) -> tuple[Positions, str]:
     from sklearn.manifold import TSNE
     from threadpoolctl import threadpool_limits
 
-    if len(vectors) < _FEWEST:
+    if len(vectors) < _MIN_NODES:
         return _pca(vectors, seed)
-    points = _directions(vectors)
+    points = _normalize(vectors)
     model = TSNE(
         perplexity=min(_PERPLEXITY, (len(points) - 1) / 3),
-        init=_begin(points, seed),
-        random_state=_state(seed),
+        init=_initial_positions(points, seed),
+        random_state=_random_state(seed),
         n_jobs=1,
     )
-    # Sums over threads would be rounded in another order each time.
+    # With several threads, the order of additions and thus their rounding would vary.
     with threadpool_limits(1):
-        places: Places = model.fit_transform(points)
-    return places, f"t-SNE of {vectors.shape[1]} dimensions"
+        positions: Positions = model.fit_transform(points)
+    return positions, f"t-SNE of {vectors.shape[1]} dimensions"
 
 
-def _umap(vectors: Places, seed: int) -> tuple[Places, str]:
+def _umap(vectors: Positions, seed: int) -> tuple[Positions, str]:
     import warnings
 
     try:
         from umap import UMAP
     except ImportError:
-        raise ImportError("UMAP is in the package umap-learn, which is not installed; t-SNE is here") from None
-    if len(vectors) < _FEWEST:
+        raise ImportError(
+            "UMAP needs the package umap-learn, which is not installed; install it or use the method tsne"
+        ) from None
+    if len(vectors) < _MIN_NODES:
         return _pca(vectors, seed)
-    points = _directions(vectors)
-    neighbors = min(_UMAP_NEIGHBORS, len(points) - 1)
-    model = UMAP(n_neighbors=neighbors, init=_begin(points, seed) * 1e5, random_state=_state(seed), n_jobs=1)
+    points = _normalize(vectors)
+    n_neighbors = min(_UMAP_NEIGHBORS, len(points) - 1)
+    init = _initial_positions(points, seed) * 1e5
+    model = UMAP(n_neighbors=n_neighbors, init=init, random_state=_random_state(seed), n_jobs=1)
     with warnings.catch_warnings():
-        # Of our own choices, and of nodes without neighbors; both are as they should be.
+        # UMAP warns about our choice of options, and about nodes without neighbors; both are intended.
         warnings.simplefilter("ignore")
-        places: Places = model.fit_transform(points)
-    return np.nan_to_num(places), f"UMAP of {vectors.shape[1]} dimensions"
+        positions: Positions = model.fit_transform(points)
+    return np.nan_to_num(positions), f"UMAP of {vectors.shape[1]} dimensions"
 
 
 _METHODS: dict[str, Method] = {"tsne": _tsne, "umap": _umap, "pca": _pca}
 
 
-def principal_components(vectors: Places, number: int) -> Places:
-    """Coordinates along the directions in which vectors differ most; zeros where there are fewer directions.
+def principal_components(vectors: Positions, n_components: int) -> Positions:
+    """Return the coordinates along the principal components; zeros if there are fewer components than that.
 
     Examples
     --------
@@ -138,43 +140,44 @@ def principal_components(vectors: Places, number: int) -> Places:
     from threadpoolctl import threadpool_limits
 
     centered = vectors - vectors.mean(axis=0, keepdims=True) if len(vectors) else vectors
-    # The matrix that is smaller; both have the same spectrum.
+    # Both matrices have the same nonzero eigenvalues; take the smaller one.
     by_nodes = len(vectors) < vectors.shape[1]
     with threadpool_limits(1):
         values, directions = np.linalg.eigh(centered @ centered.T if by_nodes else centered.T @ centered)
-        directions = directions[:, ::-1][:, :number]
-        scales = np.sqrt(np.maximum(values[::-1][:number], 0))
-        found = directions * scales if by_nodes else centered @ directions
-    # Directions have no sign of their own: the entry farthest from zero is positive.
-    farthest = found[np.argmax(np.abs(found), axis=0), np.arange(found.shape[1])] if len(found) else np.ones(0)
-    padded = np.zeros((len(vectors), number))
-    padded[:, : found.shape[1]] = found * np.where(farthest < 0, -1.0, 1.0)
+        directions = directions[:, ::-1][:, :n_components]
+        scales = np.sqrt(np.maximum(values[::-1][:n_components], 0))
+        components = directions * scales if by_nodes else centered @ directions
+    # The sign of a component is arbitrary: make its largest entry positive.
+    columns = np.arange(components.shape[1])
+    largest = components[np.argmax(np.abs(components), axis=0), columns] if len(components) else np.ones(0)
+    padded = np.zeros((len(vectors), n_components))
+    padded[:, : components.shape[1]] = components * np.where(largest < 0, -1.0, 1.0)
     return padded
 
 
-def _directions(vectors: Places) -> Places:
-    """Vectors of length one, between which distances follow cosines; zeros stay zeros."""
+def _normalize(vectors: Positions) -> Positions:
+    """Scale vectors to length one, so that distances follow cosines; zero vectors stay zero."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
     points = vectors / np.where(lengths > 0, lengths, 1)
-    return principal_components(points, _COMPONENTS) if points.shape[1] > _COMPONENTS else points
+    return principal_components(points, _MAX_COMPONENTS) if points.shape[1] > _MAX_COMPONENTS else points
 
 
-def _begin(points: Places, seed: int) -> npt.NDArray[np.float32]:
-    """Principal components, shrunk; equal points a little apart, so that there is a direction between them."""
-    begin = principal_components(points, 2)
-    begin /= begin[:, 0].std() or 1.0
-    begin += _random(seed).normal(0, 1e-3, begin.shape)
-    return (begin * 1e-4).astype(np.float32)
+def _initial_positions(points: Positions, seed: int) -> npt.NDArray[np.float32]:
+    """Return scaled-down principal components; noise separates equal points."""
+    positions = principal_components(points, 2)
+    positions /= positions[:, 0].std() or 1.0
+    positions += _generator(seed).normal(0, 1e-3, positions.shape)
+    return (positions * 1e-4).astype(np.float32)
 
 
-def _in_range(places: Places) -> npt.NDArray[np.float32]:
-    """Places as 32-bit floats that a page can compute with: none is near the largest one there is."""
-    return np.clip(places, -1e30, 1e30).astype(np.float32)
+def _clip_to_float32(positions: Positions) -> npt.NDArray[np.float32]:
+    """Clip positions far below the largest 32-bit float, so that computations in the page do not overflow."""
+    return np.clip(positions, -1e30, 1e30).astype(np.float32)
 
 
-def _state(seed: int) -> int:
+def _random_state(seed: int) -> int:
     return int(stream_key(seed, 0, "map")) % 2**32
 
 
-def _random(seed: int) -> Any:
-    return np.random.default_rng(_state(seed))
+def _generator(seed: int) -> Any:
+    return np.random.default_rng(_random_state(seed))

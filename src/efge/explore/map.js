@@ -1,4 +1,4 @@
-// The map: plotly draws one cloud of points by WebGL; nothing a stranger wrote is ever given to it.
+// The map: plotly draws all points with WebGL; it never receives names or other untrusted text.
 
 const RAMP = ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39", "#fde725"];
 const SHAPES = [
@@ -6,44 +6,44 @@ const SHAPES = [
   { symbol: "diamond", path: "M8 1.5 14 8 8 14.5 2 8z" },
   { symbol: "triangle-up", path: "M8 2 14.5 13.5 1.5 13.5z" },
 ];
-const MARGIN = 0.06; // around all nodes, as a share of their extent
+const MARGIN = 0.06; // around all nodes, as a fraction of their extent
 
 const mapElement = document.getElementById("map");
 const markerSize = Math.min(11, Math.max(2.4, 60 / count ** 0.28));
-const whole = wholeView();
+const fullView = computeFullView();
 const traceType = hasWebGL() ? "scattergl" : "scatter";
-let shown = new Int32Array(0); // the row of each point that is drawn
+let drawnRows = new Int32Array(0); // the row of each drawn point
 
-// Colors repeat with another shape, so that few of them need be told apart.
+// After the last color, the palette repeats with another shape: few colors are easier to distinguish.
 function styleOf(slot) {
-  if (slot === MISSING) return { color: themed("--missing"), shape: SHAPES[0] };
-  if (slot === OTHER) return { color: themed("--other"), shape: SHAPES[0] };
+  if (slot === MISSING) return { color: themeColor("--missing"), shape: SHAPES[0] };
+  if (slot === OTHER) return { color: themeColor("--other"), shape: SHAPES[0] };
   const palette = data.palette;
   const color = palette[slot % palette.length];
-  return { color: state.dark ? lightened(color) : color, shape: SHAPES[Math.floor(slot / palette.length) % SHAPES.length] };
+  return { color: state.dark ? lighten(color) : color, shape: SHAPES[Math.floor(slot / palette.length) % SHAPES.length] };
 }
 
-function lightened(color) {
+function lighten(color) {
   const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
   return `#${parts.map((part) => Math.round(part + (255 - part) * 0.22).toString(16).padStart(2, "0")).join("")}`;
 }
 
-// High values stand out from the background, which yellow does not from white, nor violet from black.
+// High values must contrast with the background: no yellow on white, no violet on black.
 function ramp() {
   return state.dark ? RAMP.slice(2) : RAMP.slice(0, -1).reverse();
 }
 
-function themed(variable) {
+function themeColor(variable) {
   return getComputedStyle(document.documentElement).getPropertyValue(variable).trim();
 }
 
 async function drawMap() {
-  shown = visibleRows(columns[state.column].slots);
+  drawnRows = visibleRows(columns[state.column].slots);
   const trace = {
     type: traceType,
     mode: "markers",
-    x: Float32Array.from(shown, (row) => xs[row]),
-    y: Float32Array.from(shown, (row) => ys[row]),
+    x: Float32Array.from(drawnRows, (row) => xs[row]),
+    y: Float32Array.from(drawnRows, (row) => ys[row]),
     marker: { size: markerSize, opacity: 0.85, line: { width: 0 }, ...markerColors(columns[state.column]) },
     selected: { marker: { opacity: 1 } },
     unselected: { marker: { opacity: 0.12 } },
@@ -56,15 +56,15 @@ async function drawMap() {
   state.drawing -= 1;
 }
 
-// Gray points come first, so that they lie under the others.
+// Gray points are drawn first, below the others.
 function visibleRows(slots) {
   const gray = [];
   const colored = [];
-  slots.forEach((slot, row) => isShown(row) && (slot >= OTHER ? gray : colored).push(row));
+  slots.forEach((slot, row) => isVisible(row) && (slot >= OTHER ? gray : colored).push(row));
   return Int32Array.from([...gray, ...colored]);
 }
 
-function isShown(row) {
+function isVisible(row) {
   return !state.hidden.has(columns[state.column].slots[row]);
 }
 
@@ -72,42 +72,42 @@ function markerColors(column) {
   return column.kind === "numbers" ? numberColors(column) : slotColors(column);
 }
 
-// Numbers and a scale are much faster to draw than a hundred thousand names of colors.
+// A color scale and numbers are drawn much faster than a hundred thousand color names.
 function slotColors(column) {
-  const slots = [...Array(COLORED).keys(), OTHER, MISSING];
-  const places = new Map(slots.map((slot, place) => [slot, place]));
+  const slots = [...Array(MAX_COLORS).keys(), OTHER, MISSING];
+  const indexOf = new Map(slots.map((slot, index) => [slot, index]));
   const steps = slots.flatMap((slot, i) => [i, i + 1].map((edge) => [edge / slots.length, styleOf(slot).color]));
-  const marker = scaled(Float32Array.from(shown, (row) => places.get(column.slots[row]) + 0.5), 0, slots.length, steps);
+  const marker = scaleColors(Float32Array.from(drawnRows, (row) => indexOf.get(column.slots[row]) + 0.5), 0, slots.length, steps);
   if (column.kind === "categories" && column.categories.length > data.palette.length) {
-    marker.symbol = Array.from(shown, (row) => styleOf(column.slots[row]).shape.symbol);
+    marker.symbol = Array.from(drawnRows, (row) => styleOf(column.slots[row]).shape.symbol);
   }
   return marker;
 }
 
-// Below zero stands what is missing.
+// Missing values are below zero.
 function numberColors(column) {
   const stops = ramp();
   const steps = stops.map((color, i) => [0.5 + (0.5 * i) / (stops.length - 1), color]);
   const missing = styleOf(MISSING).color;
-  const shares = Float32Array.from(shown, (row) =>
-    column.slots[row] === MISSING ? -1 : column.scale.share(column.values[row]),
+  const fractions = Float32Array.from(drawnRows, (row) =>
+    column.slots[row] === MISSING ? -1 : column.scale.fraction(column.values[row]),
   );
-  return scaled(shares, -1, 1, [[0, missing], [0.4999, missing], ...steps]);
+  return scaleColors(fractions, -1, 1, [[0, missing], [0.4999, missing], ...steps]);
 }
 
-function scaled(color, cmin, cmax, colorscale) {
+function scaleColors(color, cmin, cmax, colorscale) {
   return { color, cmin, cmax, colorscale, cauto: false, showscale: false };
 }
 
 function selectedPoints() {
   if (!state.selected) return null;
   const points = [];
-  shown.forEach((row, point) => state.selected.has(row) && points.push(point));
+  drawnRows.forEach((row, point) => state.selected.has(row) && points.push(point));
   return points;
 }
 
 function mapLayout() {
-  // Plotly writes to the ranges it is given: it has copies.
+  // Plotly changes the ranges it receives, so it gets copies.
   return {
     xaxis: { visible: false, range: [...state.view.x] },
     yaxis: { visible: false, range: [...state.view.y], scaleanchor: "x" },
@@ -118,19 +118,19 @@ function mapLayout() {
     hovermode: "closest",
     hoverdistance: 12,
     autosize: true,
-    newselection: { line: { color: themed("--accent"), width: 1.5, dash: "solid" } },
+    newselection: { line: { color: themeColor("--accent"), width: 1.5, dash: "solid" } },
     selections: [],
   };
 }
 
-// A browser has few contexts of WebGL, and takes them from maps that are older: the one of the trial is given back.
+// Browsers allow few WebGL contexts and drop the oldest: release the one of this test.
 function hasWebGL() {
-  const trial = document.createElement("canvas").getContext("webgl");
-  trial?.getExtension("WEBGL_lose_context")?.loseContext();
-  return trial !== null;
+  const context = document.createElement("canvas").getContext("webgl");
+  context?.getExtension("WEBGL_lose_context")?.loseContext();
+  return context !== null;
 }
 
-function wholeView() {
+function computeFullView() {
   const range = (values) => {
     const [low, high] = values.reduce(([a, b], v) => [Math.min(a, v), Math.max(b, v)], [Infinity, -Infinity]);
     const margin = (high - low || Math.abs(high) || 1) * MARGIN;
@@ -144,13 +144,13 @@ function axes() {
   return { xaxis, yaxis };
 }
 
-// Where a node is, in pixels from the map's corner; by the ranges, which are right even while the map moves.
-function placeOf(row) {
+// Position of a node in pixels from the map's corner, computed from the ranges, which are current even during a drag.
+function positionOf(row) {
   const { xaxis, yaxis } = axes();
-  const share = (axis, value) => (value - axis.range[0]) / (axis.range[1] - axis.range[0]);
+  const fraction = (axis, value) => (value - axis.range[0]) / (axis.range[1] - axis.range[0]);
   return {
-    x: xaxis._offset + xaxis._length * share(xaxis, xs[row]),
-    y: yaxis._offset + yaxis._length * (1 - share(yaxis, ys[row])),
+    x: xaxis._offset + xaxis._length * fraction(xaxis, xs[row]),
+    y: yaxis._offset + yaxis._length * (1 - fraction(yaxis, ys[row])),
   };
 }
 
@@ -159,28 +159,28 @@ function setView(x, y) {
   return Plotly.relayout(mapElement, { "xaxis.range": [...x], "yaxis.range": [...y] });
 }
 
-// Show a stretch of the map around a point: factor 0.5 is twice as close.
+// Zoom by a factor (0.5 is twice as close) and shift by fractions of the view.
 function moveView(factor, shiftX, shiftY) {
-  const moved = ({ range: [low, high] }, shift) => {
+  const shiftRange = ({ range: [low, high] }, shift) => {
     const middle = (low + high) / 2 + shift * (high - low);
     const half = ((high - low) / 2) * factor;
     return [middle - half, middle + half];
   };
   const { xaxis, yaxis } = axes();
-  return setView(moved(xaxis, shiftX), moved(yaxis, shiftY));
+  return setView(shiftRange(xaxis, shiftX), shiftRange(yaxis, shiftY));
 }
 
-// The node in the middle, as close as the map is already or a sixth of the whole.
+// Center a node, at the current zoom or closer: at most a sixth of the full view is visible.
 function centerOn(row) {
   const { xaxis, yaxis } = axes();
-  const around = (value, axis, [low, high]) => {
+  const rangeAround = (value, axis, [low, high]) => {
     const half = Math.min(axis.range[1] - axis.range[0], (high - low) / 6) / 2;
     return [value - half, value + half];
   };
-  return setView(around(xs[row], xaxis, whole.x), around(ys[row], yaxis, whole.y));
+  return setView(rangeAround(xs[row], xaxis, fullView.x), rangeAround(ys[row], yaxis, fullView.y));
 }
 
-function rememberView() {
+function saveView() {
   const { xaxis, yaxis } = axes();
   state.view = { x: [...xaxis.range], y: [...yaxis.range] };
 }

@@ -1,35 +1,35 @@
-// The page as a whole: its state, what changes it, and what is drawn again then.
+// The state of the page, the actions that change it, and the events that call them.
 
 const system = matchMedia("(prefers-color-scheme: dark)");
 
 function pick(row, { center = false, focus = false } = {}) {
   state.picked = row;
-  state.pointed = -1;
-  hideTip();
+  state.hovered = -1;
+  hideTooltip();
   drawNode();
-  drawMarks();
-  say(`${names[row]} picked, ${plural(nearestTo(row).length, "neighbor")} listed`);
-  if (focus) part("near").querySelector("button")?.focus();
+  drawOverlay();
+  announce(`${names[row]} picked, ${plural(nearestNeighbors(row).length, "neighbor")} listed`);
+  if (focus) byId("neighbors").querySelector("button")?.focus();
   if (center) centerOn(row);
 }
 
-function forget() {
-  state.picked = state.pointed = -1;
-  hideTip();
+function clearNode() {
+  state.picked = state.hovered = -1;
+  hideTooltip();
   drawNode();
-  drawMarks();
+  drawOverlay();
 }
 
-// No selection is null; a selection without nodes is none.
+// A selection without nodes is null.
 function select(rows) {
   state.selected = rows.length ? new Set(rows) : null;
   drawSelection();
-  say(state.selected ? `${plural(state.selected.size, "node")} selected` : "Nothing selected");
+  announce(state.selected ? `${plural(state.selected.size, "node")} selected` : "Nothing selected");
   return drawMap();
 }
 
-// After the drag that selected them: plotly first finishes with its own outline.
-function selectLater(rows) {
+// Wait for the end of the drag event: plotly first finishes its own outline.
+function selectAfterDrag(rows) {
   setTimeout(() => select(rows));
 }
 
@@ -42,7 +42,7 @@ function colorBy(number) {
 
 function toggleSlot(slot) {
   state.hidden.has(slot) ? state.hidden.delete(slot) : state.hidden.add(slot);
-  part("legend").querySelector(`[data-slot="${slot}"]`).setAttribute("aria-pressed", String(!state.hidden.has(slot)));
+  byId("legend").querySelector(`[data-slot="${slot}"]`).setAttribute("aria-pressed", String(!state.hidden.has(slot)));
   return drawMap();
 }
 
@@ -64,14 +64,14 @@ function setMode(mode) {
 function setTheme(isDark) {
   state.dark = isDark;
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
-  part("theme").setAttribute("aria-pressed", String(isDark));
+  byId("theme").setAttribute("aria-pressed", String(isDark));
 }
 
 async function redrawInTheme(isDark) {
   setTheme(isDark);
   drawLegend();
   await drawMap();
-  drawMarks();
+  drawOverlay();
 }
 
 function mapKey(event) {
@@ -80,66 +80,66 @@ function mapKey(event) {
   const move = moves[event.key] ?? zooms[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (move) moveView(...move);
-  else if (event.key === "0") setView(whole.x, whole.y);
+  else if (event.key === "0") setView(fullView.x, fullView.y);
   else return;
   event.preventDefault();
 }
 
 function pageKey(event) {
   if (event.key !== "Escape" || event.defaultPrevented) return;
-  forget();
+  clearNode();
   if (state.selected) select([]);
 }
 
 function listenToMap() {
-  const rowsOf = (event) => event.points.map(({ pointIndex }) => shown[pointIndex]);
+  const rowsOf = (event) => event.points.map(({ pointIndex }) => drawnRows[pointIndex]);
   mapElement.on("plotly_hover", (event) => {
     const [row] = rowsOf(event);
-    pointAt(row);
-    showTip(row);
+    hover(row);
+    showTooltip(row);
   });
-  mapElement.on("plotly_unhover", stopPointing);
+  mapElement.on("plotly_unhover", stopHover);
   mapElement.on("plotly_click", (event) => pick(rowsOf(event)[0]));
-  mapElement.on("plotly_selected", (event) => event && !state.drawing && selectLater(rowsOf(event)));
-  mapElement.on("plotly_deselect", () => !state.drawing && selectLater([]));
-  mapElement.on("plotly_relayouting", stopPointing);
-  mapElement.on("plotly_relayout", rememberView);
-  mapElement.on("plotly_afterplot", drawMarks);
+  mapElement.on("plotly_selected", (event) => event && !state.drawing && selectAfterDrag(rowsOf(event)));
+  mapElement.on("plotly_deselect", () => !state.drawing && selectAfterDrag([]));
+  mapElement.on("plotly_relayouting", stopHover);
+  mapElement.on("plotly_relayout", saveView);
+  mapElement.on("plotly_afterplot", drawOverlay);
   mapElement.addEventListener("keydown", mapKey);
-  mapElement.addEventListener("pointerdown", stopPointing, { capture: true });
+  mapElement.addEventListener("pointerdown", stopHover, { capture: true });
 }
 
 function listenToPanel() {
   search.addEventListener("input", drawMatches);
   search.addEventListener("keydown", searchKey);
-  search.addEventListener("focus", () => openMatches(matched.length > 0 && search.value.trim() !== ""));
+  search.addEventListener("focus", () => openMatches(matchRows.length > 0 && search.value.trim() !== ""));
   search.addEventListener("blur", () => setTimeout(() => openMatches(false), 200));
-  ["near", "legend"].forEach((id) => part(id).addEventListener("keydown", listKey));
-  part("column").addEventListener("change", (event) => colorBy(Number(event.target.value)));
+  ["neighbors", "legend"].forEach((id) => byId(id).addEventListener("keydown", listKey));
+  byId("column").addEventListener("change", (event) => colorBy(Number(event.target.value)));
   listenToButtons({
-    "forget": forget,
-    "select-near": () => select([state.picked, ...nearestTo(state.picked).map(({ row }) => row)]),
+    "clear-node": clearNode,
+    "select-neighbors": () => select([state.picked, ...nearestNeighbors(state.picked).map(({ row }) => row)]),
     "show-all": () => showSlots(true),
     "hide-all": () => showSlots(false),
     "export": saveNames,
     "copy": copyNames,
-    "drop": () => select([]),
+    "clear-selection": () => select([]),
     "theme": () => redrawInTheme(!state.dark),
-    "closer": () => moveView(0.7, 0, 0),
-    "farther": () => moveView(1 / 0.7, 0, 0),
-    "fit": () => setView(whole.x, whole.y),
+    "zoom-in": () => moveView(0.7, 0, 0),
+    "zoom-out": () => moveView(1 / 0.7, 0, 0),
+    "fit": () => setView(fullView.x, fullView.y),
   });
 }
 
 function listenToButtons(actions) {
-  Object.entries(actions).forEach(([id, action]) => part(id).addEventListener("click", action));
+  Object.entries(actions).forEach(([id, action]) => byId(id).addEventListener("click", action));
   document.querySelectorAll("[data-mode]").forEach((button) => {
     button.addEventListener("click", () => setMode(button.dataset.mode));
   });
 }
 
 function aboutText() {
-  const parts = [plural(count, "node"), links && plural(links.edges, "edge"), data.map.about];
+  const parts = [plural(count, "node"), edges && plural(edges.count, "edge"), data.map.about];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -147,20 +147,20 @@ const state = {
   column: 0,
   hidden: new Set(), // slots of the column
   picked: -1,
-  pointed: -1,
+  hovered: -1,
   selected: null,
   mode: "pan",
   dark: false,
-  view: whole,
-  drawing: 0, // how many times at once; while plotly draws, it tells of selections that nobody made
+  view: fullView,
+  drawing: 0, // number of draws in progress; meanwhile plotly reports selections that nobody made
 };
 
-// For scripts, and for tests, that want to know what is where.
-window.explorer = { state, names, placeOf, drawnRows: () => Array.from(shown) };
+// For scripts and tests.
+window.explorer = { state, names, positionOf, drawnRows: () => Array.from(drawnRows) };
 
 setTheme(system.matches);
 system.addEventListener("change", (event) => redrawInTheme(event.matches));
-part("about").textContent = aboutText();
+byId("about").textContent = aboutText();
 fillColumns();
 drawLegend();
 drawSelection();

@@ -1,8 +1,8 @@
-"""One file of HTML with everything in it: the places, the names, the library that draws them, and no way out.
+"""One self-contained HTML file: positions, names, columns, edges, and the library that draws them.
 
-Names, labels and titles come from strangers. They stand in the file as JSON in which no character could end a script,
-the page's script puts them on the screen as text only, and a policy keeps the browser from running any script but the
-two that were written here, and from asking any network for anything.
+Names, labels and titles are untrusted input. The file holds them as JSON in which no character can end a script; the
+page shows them as text only; and a content security policy allows the browser to run only the two scripts written here,
+and no network requests.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, GraphError, check_counts
-from efge.explore.columns import Column, Numbers, columns_of
+from efge.errors import EmbeddingError, GraphError, check_positive_integers
+from efge.explore.columns import Column, Numbers, make_columns
 from efge.explore.layout import lay_out
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
-from efge.io.atomic import written_whole
+from efge.io.atomic import atomic_write
 from efge.plots import COLORS
 
-# In the order in which they need each other; the page has them as one script.
-_SCRIPTS = ("data.js", "map.js", "marks.js", "panel.js", "page.js")
-# The last of our colors is gray, which stands for other categories and for none.
+# Parts of the page's one script; each may use names from the parts before it.
+_SCRIPTS = ("data.js", "map.js", "overlay.js", "panel.js", "page.js")
+# The last color is gray, which is reserved for other categories and missing values.
 _PALETTE = COLORS[:-1]
 
 
@@ -46,38 +46,40 @@ def write_page(
     neighbors: int = 10,
     seed: int = 0,
 ) -> None:
-    """Write a page to explore an embedding in: one file that any browser opens, without a network.
+    """Write an interactive page to explore an embedding: one file that any browser opens, without a network connection.
 
-    It has a map of the nodes with search, hover, zoom and selection; colors by label, degree or any column; and for a
-    node that is clicked its nearest neighbors by all dimensions, and its edges. The same input gives the same bytes.
+    The page shows a map of the nodes, with search, zoom and selection; colors by label, degree or any column; and, for
+    a clicked node, its nearest neighbors by cosine and its edges. The same input gives the same bytes.
 
     Parameters
     ----------
-    embedding : Embedding, or an estimator that is fitted
+    embedding : Embedding or fitted estimator
     path : path
-        The file appears when it is whole; what was there before stays until then.
+        File to write; an existing file is replaced only when the new one is complete.
     graph : Graph, or anything :func:`efge.as_graph` takes, optional
-        The edges to draw, and degrees, which count neighbors in either direction.
+        Graph whose edges and degrees to show; degrees count neighbors in either direction.
     labels : path, mapping, data frame or sequence, optional
-        Classes as for :func:`efge.node_classification`; several classes of a node make one category.
+        Classes as for :func:`efge.node_classification`; several classes of a node form one category.
     columns : mapping of names to values, or data frame, optional
-        Values are a mapping or a series by node, a sequence in the order of the embedding, or :class:`Communities`. A
-        data frame has a column named "node", or nodes as its index. Numbers have a scale of colors, and whole numbers
-        that repeat, as those of communities do, are categories; so is all else. What is not finite is missing.
+        Values to color by. The values of a column are a mapping or a series by node, a sequence in the order of the
+        embedding, or :class:`Communities`. A data frame has a column named "node", or nodes as its index. Numbers get a
+        color scale; integers that repeat, such as community numbers, and all other values are categories. Values that
+        are not finite are missing.
     title : str, optional
+        Title of the page.
     method : "tsne", "umap" or "pca", optional
-        How vectors become a map, see :func:`efge.explore.lay_out`. By default, two dimensions are drawn as they are;
-        others by t-SNE up to 5,000 nodes, and by their principal components beyond. The page says which.
+        Projection to two dimensions, see :func:`efge.explore.lay_out`. By default, vectors with two dimensions are
+        drawn directly; others use t-SNE up to 5,000 nodes, and principal components beyond. The page says which.
     neighbors : int
-        How many nearest neighbors each node has in the page, by the cosine; 0 for none, as finding those of 100,000
-        nodes takes some minutes.
+        Number of nearest neighbors to store for each node, by cosine. With 100,000 nodes, finding them takes some
+        minutes; 0 skips it.
     seed : int
-        For t-SNE and UMAP.
+        Random seed of t-SNE and UMAP.
 
     Raises
     ------
     EmbeddingError, GraphError, EvaluationError
-        If there are no nodes, or if a graph, labels or a column have none of the embedding's nodes.
+        If the embedding has no nodes, or if the graph, labels or a column share no node with the embedding.
     ImportError
         If plotly is not installed.
 
@@ -91,112 +93,112 @@ def write_page(
     b'<!doctype html>'
     """
     embedding = _embedding_of(embedding)
-    library = _library()
-    check_counts(neighbors=neighbors or None)
+    library = _plotly_source()
+    check_positive_integers(neighbors=neighbors or None)
     network = None if graph is None else as_graph(graph)
-    # The file comes first: a wrong path is told before anything long begins.
-    with written_whole(path) as stream:
+    # Open the file first: a wrong path is reported before any long computation.
+    with atomic_write(path) as stream:
         data = {
             "title": "Embedding" if title is None else str(title),
-            "names": _texts(embedding),
-            "links": None if network is None else _links(network, embedding),
-            "columns": [_packed_column(column) for column in columns_of(embedding, labels, columns, network)],
-            "map": _map(embedding, method, seed),
-            "neighbors": _neighbors(embedding, neighbors),
+            "names": _names_as_text(embedding),
+            "edges": None if network is None else _encode_edges(network, embedding),
+            "columns": [_encode_column(column) for column in make_columns(embedding, labels, columns, network)],
+            "map": _encode_map(embedding, method, seed),
+            "neighbors": _encode_neighbors(embedding, neighbors),
             "palette": _PALETTE,
         }
-        stream.write(_page(data, library))
+        stream.write(_render_page(data, library))
 
 
 def _embedding_of(source: Any) -> Embedding:
     embedding = getattr(source, "embedding_", source)
     if not isinstance(embedding, Embedding):
-        raise EmbeddingError(f"a page shows an Embedding, or that of a fitted estimator; got {type(source).__name__}")
+        raise EmbeddingError(f"a page shows an Embedding or a fitted estimator; got {type(source).__name__}")
     if not len(embedding):
-        raise EmbeddingError("a page shows at least one node; the embedding has none")
+        raise EmbeddingError("a page needs at least one node; the embedding has none")
     return embedding
 
 
-def _library() -> str:
-    """The source of plotly.js, as its Python package has it."""
+def _plotly_source() -> str:
+    """Return the source of plotly.js, which the Python package contains."""
     try:
         from plotly.offline import get_plotlyjs
     except ImportError:
-        raise ImportError("pages are drawn by plotly; install efge[explore]") from None
+        raise ImportError("writing a page needs plotly; install efge[explore]") from None
     return str(get_plotlyjs())
 
 
-def _texts(embedding: Embedding) -> list[str]:
+def _names_as_text(embedding: Embedding) -> list[str]:
     try:
         return [str(name) for name in embedding]
     except ValueError as error:
-        # Python does not print integers of more than some thousand digits.
-        raise EmbeddingError(f"a name can be written: {error}") from None
+        # Python refuses to print integers with more than some thousand digits.
+        raise EmbeddingError(f"cannot write a node name: {error}") from None
 
 
-def _map(embedding: Embedding, method: str | None, seed: int) -> dict[str, Any]:
-    places, about = lay_out(embedding, method, seed)
-    return {"x": _packed(places[:, 0], "<f4"), "y": _packed(places[:, 1], "<f4"), "about": about}
+def _encode_map(embedding: Embedding, method: str | None, seed: int) -> dict[str, Any]:
+    positions, about = lay_out(embedding, method, seed)
+    return {"x": _encode_array(positions[:, 0], "<f4"), "y": _encode_array(positions[:, 1], "<f4"), "about": about}
 
 
-def _neighbors(embedding: Embedding, number: int) -> dict[str, Any] | None:
-    if not number or len(embedding) == 1:
+def _encode_neighbors(embedding: Embedding, k: int) -> dict[str, Any] | None:
+    if not k or len(embedding) == 1:
         return None
-    rows, scores = embedding.nearest(k=number)
-    return {"number": rows.shape[1], "rows": _packed(rows, "<i4"), "scores": _packed(scores, "<f4")}
+    rows, scores = embedding.nearest(k=k)
+    return {"k": rows.shape[1], "rows": _encode_array(rows, "<i4"), "scores": _encode_array(scores, "<f4")}
 
 
-def _links(graph: Graph, embedding: Embedding) -> dict[str, Any]:
-    """The edges among nodes of the embedding, by its rows, in both directions; a node's link to itself is not drawn."""
+def _encode_edges(graph: Graph, embedding: Embedding) -> dict[str, Any]:
+    """Encode the edges between rows of the embedding, in both directions and without self-loops, in CSR form."""
     from scipy.sparse import csr_array
 
     rows = embedding._index.rows(graph)
     if not (rows >= 0).any():
-        others = f"it has {next(iter(graph), None)!r} and others, the embedding {next(iter(embedding))!r} and others"
-        raise GraphError(f"the graph has no node of {embedding!r}; {others}")
+        examples = f"it has nodes such as {next(iter(graph), None)!r}, the embedding such as {next(iter(embedding))!r}"
+        raise GraphError(f"the graph has no node of {embedding!r}; {examples}")
     ends = np.stack([rows[np.repeat(np.arange(len(graph)), np.diff(graph.indptr))], rows[graph.indices]])
     ends = ends[:, (ends >= 0).all(axis=0) & (ends[0] != ends[1])]
     both = np.hstack([ends, ends[::-1]])
     matrix = csr_array((np.ones(both.shape[1], bool), (both[0], both[1])), shape=(len(embedding), len(embedding)))
     matrix.sum_duplicates()
-    edges = matrix.nnz // 2
-    return {"starts": _packed(matrix.indptr, "<i4"), "ends": _packed(matrix.indices, "<i4"), "edges": edges}
+    indptr, indices = _encode_array(matrix.indptr, "<i4"), _encode_array(matrix.indices, "<i4")
+    return {"indptr": indptr, "indices": indices, "count": matrix.nnz // 2}
 
 
-def _packed_column(column: Column) -> dict[str, Any]:
+def _encode_column(column: Column) -> dict[str, Any]:
     if isinstance(column, Numbers):
-        return {"name": column.name, "values": _packed(column.values, "<f8"), "byLog": column.by_log}
-    return {"name": column.name, "codes": _packed(column.codes, "<i4"), "categories": column.categories}
+        return {"name": column.name, "values": _encode_array(column.values, "<f8"), "logScale": column.log_scale}
+    return {"name": column.name, "codes": _encode_array(column.codes, "<i4"), "categories": column.categories}
 
 
-def _packed(values: npt.NDArray[Any], kind: str) -> str:
-    return base64.b64encode(np.ascontiguousarray(values, kind).tobytes()).decode()
+def _encode_array(values: npt.NDArray[Any], dtype: str) -> str:
+    return base64.b64encode(np.ascontiguousarray(values, dtype).tobytes()).decode()
 
 
-def _page(data: dict[str, Any], library: str) -> bytes:
-    """The template with its parts in their places, each put there once and never looked at again."""
-    script = "\n".join(_part(name) for name in _SCRIPTS)
+def _render_page(data: dict[str, Any], library: str) -> bytes:
+    """Fill the template in one pass, so that inserted text is never searched for placeholders."""
+    script = "\n".join(_read_resource(name) for name in _SCRIPTS)
     allowed = " ".join(f"'sha256-{_digest(source)}'" for source in (library, script))
     parts = {
         "TITLE": escape(data["title"]),
         "ALLOWED": allowed,
-        "STYLE": _part("page.css"),
+        "STYLE": _read_resource("page.css"),
         "DATA": _json(data),
         "LIBRARY": library,
         "SCRIPT": script,
     }
-    text = re.sub(r"\{\{([A-Z]+)\}\}", lambda found: parts[found[1]], _part("page.html"))
-    # A title may have characters that no encoding holds.
+    text = re.sub(r"\{\{([A-Z]+)\}\}", lambda match: parts[match[1]], _read_resource("page.html"))
+    # A title may contain characters that UTF-8 cannot encode.
     return text.encode("utf-8", "replace")
 
 
 def _json(data: dict[str, Any]) -> str:
-    """JSON in ASCII, without what could end a script or a comment in HTML; such characters are within texts only."""
+    """Return JSON in ASCII, with escapes for the characters that could end a script or a comment in HTML."""
     text = json.dumps(data, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def _part(name: str) -> str:
+def _read_resource(name: str) -> str:
     return (files("efge.explore") / name).read_text("utf-8")
 
 

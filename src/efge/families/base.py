@@ -1,8 +1,9 @@
-"""Exponential families: what is seen of a node around a center, as a distribution with one number for its parameter.
+"""Exponential families: the distribution of what is observed of a node around a center, with one natural parameter.
 
-An observation x, 1 for a context and 0 for a negative, has log p(x | s) = log h(x) + eta T(x) - A(eta), where the
-natural parameter eta = f(s) is a link of the score s, the inner product of a center and a context vector. All that
-training needs to know of a family is one number, the slope d log p(x | s) / ds; see :class:`Family` for how to add one.
+An observation x, 1 for a context and 0 for a negative, has log p(x | s) = log h(x) + eta T(x) - A(eta) with the base
+measure h, the sufficient statistic T and the log-partition function A. The natural parameter eta = f(s) is the link
+function f of the score s, the inner product of a center and a context vector. Training needs only one function of a
+family, the gradient d log p(x | s) / ds; see :class:`Family` for how to add a family.
 """
 
 from __future__ import annotations
@@ -14,38 +15,39 @@ import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
 
-# Observations that stand for a domain, where a family is tried out.
-_EXAMPLES = {
+# Observations at which a family is checked, by its domain.
+_OBSERVATIONS = {
     "binary": (0.0, 1.0),
     "counts": (0.0, 1.0, 2.0, 5.0),
     "reals": (0.0, 1.0, -1.5, 0.25),
     "non-negative": (0.0, 1.0, 0.25, 3.0),
 }
-_TRIED_SCORES = 257
+_CHECKED_SCORES = 257
 
 
 class Family:
-    """An exponential family with its link; the base of all families, and of your own.
+    """An exponential family with its link function: the base class of all families, including your own.
 
-    A family of your own is a class with :meth:`log_partition` and :meth:`mean`, and, where they are not as usual,
-    :meth:`log_base`, :meth:`statistic`, :meth:`link` and :meth:`link_slope`. It is plain Python, for single numbers or
-    arrays; training tabulates its slope once, and then runs as fast as with any other family.
+    To add a family, define a subclass with :meth:`log_partition` and :meth:`mean`. Override :meth:`log_base`,
+    :meth:`statistic`, :meth:`link` and :meth:`link_derivative` where the defaults do not apply. The methods are plain
+    Python and may work on single numbers only or on arrays. Training tabulates the gradient once, and then runs as fast
+    as with any other family.
 
     Attributes
     ----------
     domain : str
-        What an observation can be: "binary", "counts", "reals" or "non-negative".
+        The set of possible observations: "binary", "counts", "reals" or "non-negative".
     bounds : tuple of float
-        Scores below and above these are taken for them. Where the slope grows without bound, a bound keeps training
-        stable; where it vanishes, a bound far out changes nothing.
+        Lower and upper bound; scores outside are clipped to them. Where the gradient grows without limit, a bound keeps
+        training stable; where it vanishes, a bound far out changes nothing.
     nonnegative : bool
-        Whether vectors are kept free of negative entries.
+        Whether the entries of vectors are kept at zero or above.
 
     Examples
     --------
     >>> import numpy as np
     >>> class Binomial(Family):
-    ...     '''How many of some trials succeed.'''
+    ...     '''The number of successes in some trials.'''
     ...
     ...     domain = "binary"
     ...
@@ -59,7 +61,7 @@ class Family:
     ...         return self.trials / (1 + np.exp(-eta))
     >>> Binomial(trials=2)
     Binomial(trials=2)
-    >>> float(Binomial(2).slope(1, 0.0))
+    >>> float(Binomial(2).gradient(1, 0.0))
     0.0
     """
 
@@ -68,85 +70,93 @@ class Family:
     nonnegative = False
 
     def log_base(self, x: Any) -> Any:
-        """The logarithm of h(x), what a density has that does not depend on its parameter; 0 unless a family says so.
+        """Return log h(x), the log base measure: the factor that does not depend on the parameter. The default is 0.
 
         Examples
         --------
-        >>> float(Bernoulli().log_base(1))
+        >>> import efge
+        >>> float(efge.Bernoulli().log_base(1))
         0.0
         """
         return 0.0 * x
 
     def statistic(self, x: Any) -> Any:
-        """T(x), the sufficient statistic; x itself unless a family says otherwise.
+        """Return T(x), the sufficient statistic. The default is x.
 
         Examples
         --------
-        >>> Normal(sigma=2.0).statistic(1.0)
+        >>> import efge
+        >>> efge.Normal(sigma=2.0).statistic(1.0)
         0.5
         """
         return x
 
     def log_partition(self, eta: Any) -> Any:
-        """A(eta), which makes probabilities add up to 1.
+        """Return A(eta), the log-partition function, which makes probabilities sum to 1.
 
         Examples
         --------
-        >>> float(Poisson().log_partition(0.0))
+        >>> import efge
+        >>> float(efge.Poisson().log_partition(0.0))
         1.0
         """
         raise NotImplementedError(f"{type(self).__name__} has no log_partition(eta)")
 
     def mean(self, eta: Any) -> Any:
-        """A'(eta), which is the mean of the statistic.
+        """Return A'(eta), the mean of the sufficient statistic at a natural parameter.
 
         Examples
         --------
-        >>> float(Bernoulli().mean(0.0))
+        >>> import efge
+        >>> float(efge.Bernoulli().mean(0.0))
         0.5
         """
         raise NotImplementedError(f"{type(self).__name__} has no mean(eta)")
 
     def link(self, s: Any) -> Any:
-        """f(s), the natural parameter at a score; the score itself unless a family says otherwise.
+        """Return f(s), the natural parameter at a score. The default is the score itself.
 
         Examples
         --------
-        >>> float(Normal().link(0.0))
+        >>> import efge
+        >>> float(efge.Normal().link(0.0))
         1.0
         """
         return s
 
-    def link_slope(self, s: Any) -> Any:
-        """f'(s), the derivative of the link.
+    def link_derivative(self, s: Any) -> Any:
+        """Return f'(s), the derivative of the link function.
 
         Examples
         --------
-        >>> float(Normal().link_slope(0.0))
+        >>> import efge
+        >>> float(efge.Normal().link_derivative(0.0))
         -1.0
         """
         return 1.0 + 0.0 * s
 
     def log_prob(self, x: Any, s: Any) -> Any:
-        """The log-probability, or log-density, log p(x | s) of an observation at a score.
+        """Return log p(x | s), the log-probability or log-density of an observation at a score.
 
         Examples
         --------
-        >>> round(float(Bernoulli().log_prob(1, 0.0)), 4)
+        >>> import efge
+        >>> round(float(efge.Bernoulli().log_prob(1, 0.0)), 4)
         -0.6931
         """
         eta = self.link(s)
         return self.log_base(x) + eta * self.statistic(x) - self.log_partition(eta)
 
-    def slope(self, x: Any, s: Any) -> Any:
-        """The derivative of log p(x | s) in the score, by which training moves vectors.
+    def gradient(self, x: Any, s: Any) -> Any:
+        """Return d log p(x | s) / ds, the gradient in the score, which training ascends.
 
         Examples
         --------
-        >>> float(Poisson().slope(1, 0.0))
+        >>> import efge
+        >>> float(efge.Poisson().gradient(1, 0.0))
         0.0
         """
-        return (self.statistic(x) - self.mean(self.link(s))) * self.link_slope(s)
+        return (self.statistic(x) - self.mean(self.link(s))) * self.link_derivative(s)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in vars(self).items())})"
@@ -158,29 +168,34 @@ class Family:
         return hash(repr(self))
 
 
-def check(family: Family) -> None:
-    """Refuse a family that training cannot trust: not finite, or with a slope that is not its log_prob's derivative."""
-    if family.domain not in _EXAMPLES:
-        raise ValueError(f"{family!r}: no domain {family.domain!r}; known: {', '.join(_EXAMPLES)}")
+def check_family(family: Family) -> None:
+    """Refuse a family that training cannot use: not finite, or its gradient is not the derivative of its log_prob."""
+    if family.domain not in _OBSERVATIONS:
+        raise ValueError(f"{family!r}: no domain {family.domain!r}; known: {', '.join(_OBSERVATIONS)}")
     low, high = family.bounds
     if not -np.inf < low < high < np.inf:
         raise ValueError(f"{family!r}: bounds are two finite numbers, the lower one first; got {family.bounds!r}")
-    step = (high - low) * 1e-6
-    for s in np.linspace(low, high, _TRIED_SCORES)[1:-1]:
-        for x in _EXAMPLES[family.domain]:
-            before, here, after = (number_at(family, "log_prob", x, s + shift) for shift in (-step, 0.0, step))
-            slope = number_at(family, "slope", x, s)
-            # Where a link has a kink, the slope of either side will do.
-            rises = np.array([after - before, 2 * (here - before), 2 * (after - here)]) / (2 * step)
-            if np.abs(rises - slope).min() > 1e-4 * (1.0 + np.abs(rises[0])):
-                raise ValueError(
-                    f"{family!r}: at x = {x:g}, s = {s:g} log_prob rises by {rises[0]:.6g}, but the slope is"
-                    f" {slope:.6g}; see that mean is the derivative of log_partition, and link_slope that of link"
-                )
+    for s in np.linspace(low, high, _CHECKED_SCORES)[1:-1]:
+        for x in _OBSERVATIONS[family.domain]:
+            _check_gradient(family, x, s, step=(high - low) * 1e-6)
 
 
-def number_at(family: Family, method: str, x: float, s: float) -> float:
-    """What a method of a family gives at a point, which must be a finite number."""
+def _check_gradient(family: Family, x: float, s: float, step: float) -> None:
+    """Refuse a family whose gradient at a point is not the difference quotient of its log_prob."""
+    before, here, after = (evaluate_at(family, "log_prob", x, s + shift) for shift in (-step, 0.0, step))
+    gradient = evaluate_at(family, "gradient", x, s)
+    # At a kink of the link function, the derivative on either side is accepted.
+    derivatives = np.array([after - before, 2 * (here - before), 2 * (after - here)]) / (2 * step)
+    if np.abs(derivatives - gradient).min() > 1e-4 * (1.0 + np.abs(derivatives[0])):
+        raise ValueError(
+            f"{family!r}: at x = {x:g}, s = {s:g} the derivative of log_prob is {derivatives[0]:.6g}, but gradient"
+            f" returns {gradient:.6g}; make sure that mean is the derivative of log_partition, and link_derivative"
+            " that of link"
+        )
+
+
+def evaluate_at(family: Family, method: str, x: float, s: float) -> float:
+    """Return the value of a family's method at an observation and a score, which must be a finite number."""
     with np.errstate(all="ignore"):
         try:
             value = float(getattr(family, method)(x, s))
@@ -188,10 +203,10 @@ def number_at(family: Family, method: str, x: float, s: float) -> float:
             value = np.nan
         except TypeError as error:
             raise ValueError(f"{family!r}: at x = {x:g}, s = {s:g} {method} fails: {error}") from None
-    # Training is in 32 bits.
+    # Training uses 32-bit floats.
     if not abs(value) < float(np.finfo(np.float32).max):
         raise ValueError(
-            f"{family!r}: at x = {x:g}, s = {s:g} {method} is {value}; it is finite for observations in the domain"
-            f" ({family.domain}) and scores within bounds {family.bounds}"
+            f"{family!r}: at x = {x:g}, s = {s:g} {method} is {value}; it must be finite for observations in the domain"
+            f" ({family.domain}) and scores within the bounds {family.bounds}"
         )
     return value

@@ -1,4 +1,4 @@
-"""The built-in distributions, one class each."""
+"""The built-in exponential families, one class per distribution."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from efge.families.base import Family
 
 
 class Bernoulli(Family):
-    """Whether a node is among the contexts: skip-gram with negative sampling; the paper's EFGE-Bern.
+    """Bernoulli family: whether a node is among the contexts, with probability sigmoid(s); the paper's EFGE-Bern.
 
-    A safe choice on any graph, and at its best with small windows.
+    This is skip-gram with negative sampling. It is a safe choice on any graph, and works best with small windows.
 
     Examples
     --------
@@ -31,10 +31,10 @@ class Bernoulli(Family):
 
 
 class Poisson(Family):
-    """How often a node is among the contexts, at a rate of exp(s); the paper's EFGE-Pois.
+    """Poisson family: how often a node is among the contexts, with mean exp(s); the paper's EFGE-Pois.
 
-    For large windows, graphs with communities, and few labels. Its slope grows like exp(s), which the upper bound keeps
-    in check.
+    Use it with large windows, on graphs with communities, or with few labels. Its gradient grows like exp(s); the upper
+    bound of scores limits it.
 
     Examples
     --------
@@ -56,15 +56,16 @@ class Poisson(Family):
 
 
 class Normal(Family):
-    """How strongly a node is among the contexts, around a mean of sigma exp(-s); the paper's EFGE-Norm.
+    """Normal family: how strongly a node is among the contexts, with mean sigma exp(-s); the paper's EFGE-Norm.
 
-    The paper's best on most networks, above all with few labels; the default. Vectors of nodes that meet have *small*
-    scores. The slope grows like exp(-2 s) on the negative side, which the lower bound keeps in check.
+    It is the paper's best family on most networks, above all with few labels, and the default. Because of its link
+    function, the scores of a center and its contexts are *small*. For negative scores the gradient grows like
+    exp(-2 s); the lower bound of scores limits it.
 
     Parameters
     ----------
     sigma : float
-        Standard deviation; small values do well, and the paper takes 1.
+        Standard deviation. Small values work well; the paper uses 1.
 
     Examples
     --------
@@ -93,16 +94,16 @@ class Normal(Family):
     def link(self, s: Any) -> Any:
         return np.exp(-s)
 
-    def link_slope(self, s: Any) -> Any:
+    def link_derivative(self, s: Any) -> Any:
         return -np.exp(-s)
 
 
 class NegativeBinomial(Family):
-    """How often a node is among the contexts, for counts that vary more than Poisson's; the mean is exp(s).
+    """Negative binomial family: a context count with mean exp(s) and more variance than Poisson.
 
-    For graphs with hubs, where a node is seen often around some centers and never around others. Unlike Poisson's, the
-    slope is bounded, by `dispersion`, so that large learning rates do no harm; with one of a hundred or more it comes
-    close to Poisson.
+    Use it on graphs with hubs, where a node occurs often around some centers and never around others. Unlike Poisson's,
+    the gradient is bounded, by `dispersion`, so that large learning rates do no harm. With a dispersion of a hundred or
+    more, it comes close to Poisson.
 
     Parameters
     ----------
@@ -134,14 +135,15 @@ class NegativeBinomial(Family):
     def link(self, s: Any) -> Any:
         return -np.log1p(self.dispersion * np.exp(-s))
 
-    def link_slope(self, s: Any) -> Any:
+    def link_derivative(self, s: Any) -> Any:
         return self.dispersion / (self.dispersion + np.exp(s))
 
 
 class Geometric(NegativeBinomial):
-    """How often a node is seen before it is not: a count that is most likely 0, with a long tail; the mean is exp(s).
+    """Geometric family: a count whose most likely value is 0, with a long tail; the mean is exp(s).
 
-    The negative binomial family with a dispersion of 1: a robust choice where Poisson would need a small learning rate.
+    It is the negative binomial family with a dispersion of 1: a robust choice where Poisson would need a small learning
+    rate.
 
     Examples
     --------
@@ -156,11 +158,11 @@ class Geometric(NegativeBinomial):
 
 
 class BernoulliPoisson(Family):
-    """Whether a node is among the contexts, with a probability of 1 - exp(-s), for vectors without negative entries.
+    """Bernoulli-Poisson family: whether a node is among the contexts, with probability 1 - exp(-s); vectors are >= 0.
 
-    A score is the rate of a Poisson count, of which only "none" or "some" is seen: BigClam's model of overlapping
-    communities, with walks in place of edges. An entry of a vector says how much a node belongs to a community, so that
-    a small dimension, about the number of communities, is what to use.
+    A score is the rate of a Poisson count of which only zero or not zero is observed: BigClam's model of overlapping
+    communities, with walks instead of edges. Each entry of a vector is the strength with which a node belongs to a
+    community, so use a small dimension, about the number of communities.
 
     Examples
     --------
@@ -181,7 +183,7 @@ class BernoulliPoisson(Family):
     def link(self, s: Any) -> Any:
         return s + np.log(-np.expm1(-s))
 
-    def link_slope(self, s: Any) -> Any:
+    def link_derivative(self, s: Any) -> Any:
         return -1.0 / np.expm1(-s)
 
 
@@ -196,7 +198,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
 
 
 def as_family(family: str | Family) -> Family:
-    """A family by its name, or as it is.
+    """Return the family with a given name; a family itself is returned as it is.
 
     Examples
     --------

@@ -1,51 +1,60 @@
-"""Spline tables of a family's gradient and log-probability: all that training ever evaluates."""
+"""Spline tables of a family's gradient and log-probability: the only form in which training evaluates a family."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
-from efge.families.base import Family, Values, number_at
+from efge.families.base import Family, Values, evaluate_at
 
-# Cells of a tabulated slope: so many at first, doubled until it is exact.
-_CELLS, _MOST_CELLS = 512, 1 << 14
-
-
-def tabulate(family: Family, method: str, x: float, cells: int) -> Values:
-    """A family's method for observations x, at equally spaced scores from the lower to the upper bound."""
-    return np.array([number_at(family, method, x, s) for s in np.linspace(*family.bounds, cells + 1)])
+# Intervals of a spline table: the first number tried, which is doubled until the table is accurate, and the largest.
+_MIN_INTERVALS, _MAX_INTERVALS = 512, 1 << 14
+# Largest error of a spline table, relative to its largest value.
+_TOLERANCE = 1e-6
 
 
-def cubics(family: Family, method: str) -> npt.NDArray[np.float32]:
-    """A family's slope or log-probability for observations 0 and 1, as a cubic polynomial for each of many cells.
+def tabulate(family: Family, method: str, x: float, intervals: int) -> Values:
+    """Return a family's method at an observation and equally spaced scores from the lower to the upper bound."""
+    return np.array([evaluate_at(family, method, x, s) for s in np.linspace(*family.bounds, intervals + 1)])
 
-    Cells are made narrower until the polynomials are off by a millionth of the largest value at most, or until there
-    are very many, as for a slope that jumps; a last cell has the upper bound.
+
+def spline_table(family: Family, method: str) -> npt.NDArray[np.float32]:
+    """Return a family's gradient or log-probability for observations 0 and 1, as a cubic polynomial for each interval.
+
+    The shape is [2, intervals + 1, 4]: observation, interval, and the coefficients of 1, u, u**2, u**3, where u in
+    [0, 1) is the position in the interval. Intervals are halved until the error is at most a millionth of the largest
+    value, or until there are very many, as for a gradient that jumps. The last interval holds the value at the upper
+    bound.
     """
-    cells = _CELLS
+    intervals = _MIN_INTERVALS
     while True:
-        exact = np.stack([tabulate(family, method, x, 2 * cells) for x in (0.0, 1.0)])
-        table = np.zeros((2, cells + 1, 4))
-        table[:, :cells], table[:, cells, 0] = _spline(exact[:, ::2]), exact[:, -1]
-        off = table[:, :cells] @ 0.5 ** np.arange(4) - exact[:, 1::2]
-        if cells == _MOST_CELLS or np.abs(off).max() <= 1e-6 * max(1.0, np.abs(exact).max()):
+        exact = np.stack([tabulate(family, method, x, 2 * intervals) for x in (0.0, 1.0)])
+        table = np.zeros((2, intervals + 1, 4))
+        table[:, :intervals], table[:, intervals, 0] = _spline(exact[:, ::2]), exact[:, -1]
+        error = table[:, :intervals] @ 0.5 ** np.arange(4) - exact[:, 1::2]
+        if intervals == _MAX_INTERVALS or np.abs(error).max() <= _TOLERANCE * max(1.0, np.abs(exact).max()):
             return table.astype(np.float32)
-        cells *= 2
+        intervals *= 2
 
 
 def _spline(values: Values) -> Values:
-    """Cubics through rows of values a step apart, smooth to the second derivative, and to the third beside the ends.
+    """Return cubic splines through rows of values one step apart, with not-a-knot ends.
 
-    Slopes at the values solve a system with three diagonals: s[i-1] + 4 s[i] + s[i+1] is thrice the difference of the
-    values around i. Importing SciPy's interpolation would take as long as training on a small graph.
+    They are twice continuously differentiable, and three times at the first and the last inner value. The derivatives
+    d at the values solve a tridiagonal system: d[i-1] + 4 d[i] + d[i+1] is three times the difference of the values
+    around i. Importing SciPy's interpolation instead would take as long as training on a small graph.
     """
     from scipy.linalg import solve_banded
 
-    rise = np.diff(values)
-    ends = (2.5 * rise[:, :1] + 0.5 * rise[:, 1:2], 0.5 * rise[:, -2:-1] + 2.5 * rise[:, -1:])
-    right = np.hstack([ends[0], 3 * (rise[:, :-1] + rise[:, 1:]), ends[1]])
-    diagonals = np.ones((3, right.shape[1]))
+    differences = np.diff(values)
+    ends = (
+        2.5 * differences[:, :1] + 0.5 * differences[:, 1:2],
+        0.5 * differences[:, -2:-1] + 2.5 * differences[:, -1:],
+    )
+    constants = np.hstack([ends[0], 3 * (differences[:, :-1] + differences[:, 1:]), ends[1]])
+    diagonals = np.ones((3, constants.shape[1]))
     diagonals[1, 1:-1], diagonals[0, 1], diagonals[2, -2] = 4.0, 2.0, 2.0
-    slope = solve_banded((1, 1), diagonals, right.T).T
-    first, second = slope[:, :-1], slope[:, 1:]
-    return np.stack([values[:, :-1], first, 3 * rise - 2 * first - second, first + second - 2 * rise], axis=2)
+    derivatives = solve_banded((1, 1), diagonals, constants.T).T
+    left, right = derivatives[:, :-1], derivatives[:, 1:]
+    quadratic, cubic = 3 * differences - 2 * left - right, left + right - 2 * differences
+    return np.stack([values[:, :-1], left, quadratic, cubic], axis=2)

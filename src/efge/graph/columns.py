@@ -1,4 +1,4 @@
-"""Which columns of a table of edges are the ends and the weight."""
+"""Choosing the source, target and weight columns of a table of edges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WEIGHTS = ("weight", "weights", "w", "value", "count")
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that were asked for, by name or by number from 0; None: those that look like it."""
+    """The requested columns, by name or by number from 0; None means to choose them by their names."""
 
     source: str | int | None = None
     target: str | int | None = None
@@ -26,46 +26,46 @@ class Columns:
 
     @property
     def are_named(self) -> bool:
-        """Whether a column was asked for by its name."""
+        """Whether a column is requested by its name."""
         return any(isinstance(column, str) for column in (self.source, self.target, self.weight))
 
     def choose(self, names: Sequence[Any], width: int) -> tuple[int, int, int | None]:
-        """The places of source, target and weight in a table with these names, or with none and so many columns.
+        """Return the numbers of the source, target and weight columns of a table; `names` may be empty.
 
-        Without names, the third of three columns is a weight; with names, a column that is called so.
+        Without names, the third of three columns is the weight; with names, a column that is named like a weight.
         """
         ends = self._ends(names, width)
-        weight = None if self.weight is None else _place(self.weight, names, width)
+        weight = None if self.weight is None else _find(self.weight, names, width)
         if weight is None and names:
             weight = next((_lower(names).index(name) for name in _WEIGHTS if name in _lower(names)), None)
         elif weight is None and width == 3 and ends == (0, 1):
             weight = 2
         if self.weighted and weight is None:
-            listed = f"there are: {', '.join(map(str, names))}" if names else f"there are {width} columns"
-            raise GraphError(f"a weighted graph has a weight column; {listed}")
+            available = f"there are: {', '.join(map(str, names))}" if names else f"there are {width} columns"
+            raise GraphError(f"a weighted graph has a weight column; {available}")
         return *ends, None if self.weighted is False else weight
 
     def _ends(self, names: Sequence[Any], width: int) -> tuple[int, int]:
-        given = [_place(end, names, width) for end in (self.source, self.target) if end is not None]
-        if len(given) == 1:
+        requested = [_find(end, names, width) for end in (self.source, self.target) if end is not None]
+        if len(requested) == 1:
             raise GraphError("source and target go together: give both columns, or none")
-        if len(given) == 2:
-            if given[0] == given[1]:
+        if len(requested) == 2:
+            if requested[0] == requested[1]:
                 raise GraphError(f"source and target are two columns; got {self.source!r} for both")
-            return given[0], given[1]
+            return requested[0], requested[1]
         if width < 2:
             raise GraphError(f"a table of edges has two columns or more; got {width}")
         return pair_by_name(names) or (0, 1)
 
 
 def pair_by_name(names: Sequence[Any]) -> tuple[int, int] | None:
-    """Two columns whose names are known as those of an edge's ends."""
-    known = _lower(names)
+    """Return two columns with common names for the nodes of an edge, such as source and target, or None."""
+    lower = _lower(names)
     for source, target in _PAIRS:
-        if source in known and target in known:
-            if known.count(source) + known.count(target) > 2:
-                raise GraphError(f"several columns are called {source!r} or {target!r}; choose two by their numbers")
-            return known.index(source), known.index(target)
+        if source in lower and target in lower:
+            if lower.count(source) + lower.count(target) > 2:
+                raise GraphError(f"several columns are named {source!r} or {target!r}; choose two by their numbers")
+            return lower.index(source), lower.index(target)
     return None
 
 
@@ -73,13 +73,14 @@ def _lower(names: Sequence[Any]) -> list[Any]:
     return [name.lower() if isinstance(name, str) else name for name in names]
 
 
-def _place(wanted: str | int, names: Sequence[Any], width: int) -> int:
-    for known, name in ((list(names), wanted), (_lower(names), wanted.lower() if isinstance(wanted, str) else wanted)):
+def _find(column: str | int, names: Sequence[Any], width: int) -> int:
+    """Return the number of a column; its name may differ in case."""
+    for known, name in ((list(names), column), (_lower(names), column.lower() if isinstance(column, str) else column)):
         if known.count(name) > 1:
-            raise GraphError(f"{known.count(name)} columns are called {wanted!r}; choose one by its number")
+            raise GraphError(f"{known.count(name)} columns are named {column!r}; choose one by its number")
         if name in known:
             return known.index(name)
-    if isinstance(wanted, int) and 0 <= wanted < width:
-        return wanted
-    listed = f"there are: {', '.join(map(str, names))}" if names else f"there are {width}, from 0 on"
-    raise GraphError(f"no column {wanted!r}; {listed}")
+    if isinstance(column, int) and 0 <= column < width:
+        return column
+    available = f"there are: {', '.join(map(str, names))}" if names else f"there are {width}, counted from 0"
+    raise GraphError(f"no column {column!r}; {available}")

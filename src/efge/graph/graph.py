@@ -1,7 +1,6 @@
-"""A graph: sorted CSR arrays and the nodes' own names, in the order of the input; and how edges become one.
+"""A graph: sorted CSR arrays and the nodes' own names, in the order of the input.
 
-An undirected edge stands in the rows of both its ends, a self loop once. Rows hold each neighbor once: duplicate edges
-merge, and their weights add up.
+An undirected edge is stored in the rows of both its nodes, a self-loop once. Each neighbor is in a row once.
 """
 
 from __future__ import annotations
@@ -9,9 +8,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Hashable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +18,6 @@ from efge.errors import GraphError
 from efge.graph.mapped import GraphFile, StoredNames, node_type
 from efge.graph.names import NameIndex, Names, check_distinct, name_array
 from efge.kernels import csr as kernel
-from efge.parallel import available_threads
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -30,27 +26,24 @@ Offsets = npt.NDArray[np.int64]
 Nodes = npt.NDArray[np.signedinteger[Any]]
 Weights = npt.NDArray[np.float64]
 
-# Each share of the edges needs cursors of its own, a number a node; more shares than this cost more than they save.
-_MOST_SHARES = 4
-
 
 class Graph:
     """An immutable graph in compressed sparse rows, with the nodes' own names.
 
-    Most graphs come from :func:`efge.as_graph` or :func:`efge.read_graph`; the constructor takes ready arrays.
+    Use :func:`efge.as_graph` or :func:`efge.read_graph` to build one; the constructor takes CSR arrays.
 
     Parameters
     ----------
     indptr : array of n + 1 integers
         Row i is ``indices[indptr[i]:indptr[i + 1]]``.
     indices : array of integers
-        The neighbors' rows, strictly ascending within each row.
+        The neighbors of each row, strictly ascending within the row.
     weights : array of floats, optional
-        A finite positive number for each entry of `indices`; None for an unweighted graph.
+        A finite positive weight for each entry of `indices`; None for an unweighted graph.
     names : n names, optional
-        Distinct hashable names; 0 to n - 1 if not given.
+        Distinct hashable names; 0 to n - 1 by default.
     directed : bool
-        An undirected graph holds every edge in both rows, with one weight.
+        Whether edges have a direction; an undirected graph has every edge in both rows, with the same weight.
 
     Examples
     --------
@@ -65,7 +58,7 @@ class Graph:
     indices: Nodes
     weights: Weights | None
     directed: bool
-    # Where the arrays are, if they are not in memory.
+    # The file that the arrays are mapped from; None if they are in memory.
     _file: GraphFile | None = None
 
     def __init__(
@@ -80,7 +73,7 @@ class Graph:
         n = max(len(starts) - 1, 0)
         rows = _integers("indices", indices)
         if len(rows) and not (rows.min() >= 0 and rows.max() < n):
-            raise GraphError(f"indices are rows, 0 to {n - 1}; got {rows.min()} to {rows.max()}")
+            raise GraphError(f"indices are between 0 and {n - 1}; got {rows.min()} to {rows.max()}")
         state = {
             "indptr": starts,
             "indices": rows.astype(node_type(n)),
@@ -92,10 +85,10 @@ class Graph:
         self._check()
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a graph does not change; build another to have other {name}")
+        raise AttributeError(f"a graph is immutable; build another one to change {name}")
 
     def __delattr__(self, name: str) -> None:
-        raise AttributeError(f"a graph does not change; it keeps its {name}")
+        raise AttributeError(f"a graph is immutable; {name} cannot be deleted")
 
     def __getstate__(self) -> dict[str, Any]:
         return {field: getattr(self, field) for field in ("indptr", "indices", "weights", "names", "directed")}
@@ -107,8 +100,10 @@ class Graph:
                 field.flags.writeable = False
 
     @classmethod
-    def _of_valid(cls, indptr: Offsets, indices: Nodes, weights: Weights | None, names: Names, directed: bool) -> Graph:
-        """A graph from arrays that are known to be right."""
+    def _from_valid(
+        cls, indptr: Offsets, indices: Nodes, weights: Weights | None, names: Names, directed: bool
+    ) -> Graph:
+        """Build a graph from arrays that are known to be valid."""
         graph = object.__new__(cls)
         graph.__setstate__(
             {"indptr": indptr, "indices": indices, "weights": weights, "names": names, "directed": directed}
@@ -117,10 +112,10 @@ class Graph:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> Graph:
-        r"""Map a graph that :func:`efge.convert_graph` has written: it is on disk, and may be larger than memory.
+        r"""Map a graph that :func:`efge.convert_graph` wrote; it stays on disk and may be larger than memory.
 
-        The file stays as it is while the graph is in use. Rows are looked through once, so that a file that was damaged
-        or cut short is a :class:`efge.GraphError` here; :meth:`fingerprint` finds every other change.
+        Do not change the file while the graph is in use. All rows are checked once, so a damaged or truncated file is a
+        :class:`efge.GraphError` here; :meth:`fingerprint` detects every other change.
 
         Examples
         --------
@@ -135,7 +130,7 @@ class Graph:
         state = {"indptr": file.indptr, "indices": file.indices, "weights": file.weights, "_file": file}
         names = {} if isinstance(file.names, StoredNames) else {"names": file.names}
         graph = object.__new__(cls)
-        graph.__setstate__(state | names | {"directed": file.heading.directed})
+        graph.__setstate__(state | names | {"directed": file.header.directed})
         return graph
 
     def _check(self) -> None:
@@ -143,16 +138,16 @@ class Graph:
         if not len(indptr) or indptr[0] != 0 or indptr[-1] != len(indices):
             raise GraphError(f"indptr goes from 0 to the number of entries, {len(indices)}; got {indptr}")
         if (np.diff(indptr) < 0).any():
-            raise GraphError("indptr never descends")
+            raise GraphError("indptr is never decreasing")
         rows = np.repeat(np.arange(n), np.diff(indptr))
         if ((np.diff(indices) <= 0) & (np.diff(rows) == 0)).any():
-            raise GraphError("indices ascend strictly within a row; as_graph sorts and merges edges")
+            raise GraphError("indices are strictly ascending within a row; as_graph sorts and merges edges")
         if len(self.names) != n:
             raise GraphError(f"a graph of {n} nodes has {n} names; got {len(self.names)}")
         check_distinct(self.names)
         if self.weights is not None:
             if self.weights.shape != indices.shape:
-                raise GraphError(f"there is a weight for each of {len(indices)} entries; got {self.weights.size}")
+                raise GraphError(f"each of {len(indices)} entries has a weight; got {self.weights.size} weights")
             check_weights(self.weights)
         if not self.directed:
             matrix = self.to_scipy()
@@ -161,17 +156,17 @@ class Graph:
 
     @cached_property
     def names(self) -> Names:
-        """The nodes' names, in the order of the rows: an array of 64-bit integers, or of Python objects."""
-        return self._kept_names[:]
+        """Names of the nodes, in the order of the rows: an array of 64-bit integers or of Python objects."""
+        return self._stored_names[:]
 
     @property
-    def _kept_names(self) -> Names | StoredNames:
-        """Names to take some of; those in a file are not all made Python objects for that."""
-        kept: Names | None = self.__dict__.get("names")
-        if kept is None:
+    def _stored_names(self) -> Names | StoredNames:
+        """The names as they are stored: selecting some from a file does not make Python objects of all."""
+        names: Names | None = self.__dict__.get("names")
+        if names is None:
             assert self._file is not None, "a graph in memory has its names"
             return self._file.names
-        return kept
+        return names
 
     @property
     def n_nodes(self) -> int:
@@ -196,7 +191,7 @@ class Graph:
 
     @cached_property
     def degrees(self) -> Offsets:
-        """Entries in each row: neighbors, or out-neighbors where the graph is directed."""
+        """Number of neighbors of each node, or of out-neighbors if the graph is directed."""
         degrees = np.diff(self.indptr)
         degrees.flags.writeable = False
         return degrees
@@ -204,25 +199,25 @@ class Graph:
     @cached_property
     def n_isolated(self) -> int:
         """Number of nodes without any edge, in or out."""
-        lonely: npt.NDArray[np.bool_] = self.degrees == 0
+        isolated: npt.NDArray[np.bool_] = self.degrees == 0
         if self.directed:
-            kernel.mark_columns(self.indices, lonely)
-        return int(lonely.sum())
+            kernel.clear_columns(self.indices, isolated)
+        return int(isolated.sum())
 
     @cached_property
     def components(self) -> npt.NDArray[np.int32]:
-        """The number of each node's component; directions of edges do not matter.
+        """The connected component of each node, numbered from 0; directions of edges are ignored.
 
         Examples
         --------
         >>> Graph([0, 1, 2, 2], [1, 0]).components.tolist()
         [0, 0, 1]
         """
-        numbers = np.empty(self.n_nodes, np.int32)
+        labels = np.empty(self.n_nodes, np.int32)
         parents = np.empty(self.n_nodes, np.uint32 if self.n_nodes < 2**32 else np.uint64)
-        kernel.label_components(self.indptr, self.indices, not self.directed, parents, numbers)
-        numbers.flags.writeable = False
-        return numbers
+        kernel.label_components(self.indptr, self.indices, not self.directed, parents, labels)
+        labels.flags.writeable = False
+        return labels
 
     @property
     def n_components(self) -> int:
@@ -255,7 +250,7 @@ class Graph:
         return NameIndex(self.names)
 
     def rows(self, names: Iterable[Hashable]) -> Offsets:
-        """The rows of the given names.
+        """Return the rows of the given names.
 
         Examples
         --------
@@ -269,7 +264,7 @@ class Graph:
         return rows
 
     def neighbors(self, name: Hashable) -> list[Hashable]:
-        """Names of the node's neighbors (out-neighbors where the graph is directed), in the order of the input.
+        """Return the names of the node's neighbors, or its out-neighbors if the graph is directed.
 
         Examples
         --------
@@ -277,11 +272,11 @@ class Graph:
         ['b']
         """
         row = int(self.rows([name])[0])
-        found: list[Hashable] = self._kept_names[self.indices[self.indptr[row] : self.indptr[row + 1]]].tolist()
-        return found
+        names: list[Hashable] = self._stored_names[self.indices[self.indptr[row] : self.indptr[row + 1]]].tolist()
+        return names
 
     def subgraph(self, names: Iterable[Hashable]) -> Graph:
-        """The graph of the given nodes and all edges among them; nodes keep their order.
+        """Return the graph of the given nodes and all edges among them; nodes keep their order.
 
         Examples
         --------
@@ -291,7 +286,7 @@ class Graph:
         return self._induced(np.unique(self.rows(names)))
 
     def largest_component(self) -> Graph:
-        """The graph of the largest connected component; of equals, the one whose node comes first.
+        """Return the graph of the largest connected component; among equal ones, of the one with the first node.
 
         Examples
         --------
@@ -311,13 +306,13 @@ class Graph:
         weights = np.empty(capacity if self.weights is not None else 0)
         old_weights = weights if self.weights is None else self.weights
         used = kernel.induced_rows(self.indptr, self.indices, old_weights, rows, renumbered, indptr, indices, weights)
-        kept_weights = None if self.weights is None else weights[:used].copy()
-        return Graph._of_valid(
-            indptr, indices[:used].copy(), kept_weights, name_array(self._kept_names[rows]), self.directed
+        new_weights = None if self.weights is None else weights[:used].copy()
+        return Graph._from_valid(
+            indptr, indices[:used].copy(), new_weights, name_array(self._stored_names[rows]), self.directed
         )
 
     def to_scipy(self) -> csr_array:
-        """The adjacency matrix, with weights or ones.
+        """Return the adjacency matrix, with weights or ones.
 
         Examples
         --------
@@ -331,7 +326,7 @@ class Graph:
         return csr_array((values, self.indices, self.indptr), shape=(self.n_nodes, self.n_nodes))
 
     def fingerprint(self) -> str:
-        """A hash of structure, weights and names that is the same on every platform.
+        """Return a hash of structure, weights and names that is the same on every platform.
 
         Examples
         --------
@@ -344,9 +339,9 @@ class Graph:
                 digest.update(b"unweighted\0")
                 continue
             digest.update(f"{len(array)}\0".encode())
-            for begin in range(0, len(array), 1 << 16):
-                digest.update(array[begin : begin + (1 << 16)].astype(code).tobytes())
-        names = self._kept_names
+            for start in range(0, len(array), 1 << 16):
+                digest.update(array[start : start + (1 << 16)].astype(code).tobytes())
+        names = self._stored_names
         if isinstance(names, np.ndarray) and names.dtype != object:
             digest.update(b"integers\0" + names.astype("<i8").tobytes())
         else:
@@ -357,93 +352,26 @@ class Graph:
         return digest.hexdigest()
 
 
-def _integers(what: str, values: npt.ArrayLike) -> Offsets:
-    """A copy of whole numbers in one dimension."""
+def _integers(name: str, values: npt.ArrayLike) -> Offsets:
+    """Copy a one-dimensional array of integers as int64."""
     array = np.asarray(values)
     if array.ndim != 1 or (array.size and array.dtype.kind not in "iu"):
-        raise GraphError(f"{what} are whole numbers, one after the other; got {array.dtype} of shape {array.shape}")
+        raise GraphError(f"{name} is a one-dimensional array of integers; got {array.dtype} of shape {array.shape}")
     if array.size and array.max() >= 2**63:
-        raise GraphError(f"{what} are numbers of 64 bits; got {array.max()}")
+        raise GraphError(f"{name} has integers of 64 bits; got {array.max()}")
     return array.astype(np.int64)
 
 
-def _floats(what: str, values: npt.ArrayLike) -> Weights:
+def _floats(name: str, values: npt.ArrayLike) -> Weights:
     try:
         return np.array(values, np.float64)
     except (TypeError, ValueError, OverflowError):
-        raise GraphError(f"{what} are numbers; got {values!r}") from None
+        raise GraphError(f"{name} are numbers; got {values!r}") from None
 
 
 def check_weights(weights: Weights, place: str = "entry {}") -> None:
-    """Refuse a weight that is not finite and positive; `place` tells where, by its number."""
-    wrong = ~(np.isfinite(weights) & (weights > 0))
-    if wrong.any():
-        first = int(np.argmax(wrong))
+    """Raise a GraphError if a weight is not finite and positive; `place` is formatted with the weight's position."""
+    invalid = ~(np.isfinite(weights) & (weights > 0))
+    if invalid.any():
+        first = int(np.argmax(invalid))
         raise GraphError(f"{place.format(first)}: a weight is finite and positive; got {weights[first]}")
-
-
-def graph_from_edges(
-    ends: npt.NDArray[np.int32],
-    weights: Weights | None,
-    names: Names,
-    *,
-    directed: bool,
-    drop_self_loops: bool = False,
-) -> Graph:
-    """Build a graph from an (m, 2) array of rows; an undirected edge is given once, or merges with its other copies."""
-    if weights is not None and len(weights) != len(ends):
-        raise GraphError(f"there is a weight for each of {len(ends)} edges; got {len(weights)}")
-    if drop_self_loops:
-        proper = ends[:, 0] != ends[:, 1]
-        ends = ends[proper]
-        weights = None if weights is None else weights[proper]
-    indptr, indices, sums = _sorted_rows(ends, np.empty(0) if weights is None else weights, len(names), not directed)
-    kept = kernel.merge_duplicates(indptr, indices, sums)
-    if kept < len(indices):
-        indices, sums = indices[:kept].copy(), sums[:kept].copy()
-    if not np.isfinite(sums).all():
-        raise GraphError("the weights of an edge's duplicates add up to infinity; scale the weights down")
-    return Graph._of_valid(indptr, indices, None if weights is None else sums, names, directed)
-
-
-def _sorted_rows(
-    ends: npt.NDArray[np.int32], weights: Weights, n: int, both_ways: bool
-) -> tuple[Offsets, Nodes, Weights]:
-    """Rows with sorted columns, duplicates still in them: the entries are sorted by column, then by row."""
-    shares = max(1, min(_MOST_SHARES, available_threads(), len(ends) // 100_000))
-    with ThreadPoolExecutor(shares) as pool:
-        cuts = np.linspace(0, len(ends), shares + 1).astype(np.int64)
-        jobs = [(int(cuts[i]), int(cuts[i + 1]), i) for i in range(shares)]
-
-        counts = np.zeros((shares, n), np.int64)
-        _wait(pool.submit(kernel.count_columns, ends, a, b, both_ways, counts[i]) for a, b, i in jobs)
-        starts, cursors = _cursors(counts)
-        rows, row_weights = np.empty(starts[-1], node_type(n)), np.empty(starts[-1] if len(weights) else 0)
-        _wait(
-            pool.submit(kernel.sort_by_column, ends, weights, a, b, both_ways, cursors[i], rows, row_weights)
-            for a, b, i in jobs
-        )
-
-        cuts = np.searchsorted(starts, np.linspace(0, len(rows), shares + 1)[:-1])
-        jobs = [(int(low), int(high), i) for i, (low, high) in enumerate(pairwise([*cuts, n]))]
-        counts[:] = 0
-        _wait(pool.submit(kernel.count_rows, rows, starts[a], starts[b], counts[i]) for a, b, i in jobs)
-        indptr, cursors = _cursors(counts)
-        indices, sorted_weights = np.empty_like(rows), np.empty_like(row_weights)
-        _wait(
-            pool.submit(kernel.sort_by_row, starts, rows, row_weights, a, b, cursors[i], indices, sorted_weights)
-            for a, b, i in jobs
-        )
-    return indptr, indices, sorted_weights
-
-
-def _wait(jobs: Iterable[Future[None]]) -> None:
-    for job in list(jobs):
-        job.result()
-
-
-def _cursors(counts: Offsets) -> tuple[Offsets, Offsets]:
-    """Where each row begins, and where each share begins within it."""
-    starts = np.zeros(counts.shape[1] + 1, np.int64)
-    np.cumsum(counts.sum(axis=0), out=starts[1:])
-    return starts, np.cumsum(counts, axis=0) - counts + starts[:-1]

@@ -1,4 +1,4 @@
-"""The front door: anything that is a graph -> Graph."""
+"""Any graph, as an object or a file -> Graph."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from efge.graph.columns import Columns
 from efge.graph.graph import Graph
-from efge.graph.objects import Reading, graph_from_object
+from efge.graph.objects import ConversionOptions, graph_from_object
 from efge.graph.readers import read_graph
 
 
@@ -23,10 +23,10 @@ def as_graph(
     nodes: Iterable[Hashable] | None = None,
     drop_self_loops: bool = False,
 ) -> Graph:
-    """Turn whatever is a graph into a :class:`efge.Graph`.
+    """Convert a graph in any form to a :class:`efge.Graph`.
 
-    Duplicate edges merge and their weights add up; in an undirected graph (u, v) and (v, u) are one edge. Nodes keep
-    their names and the order in which the input has them: for lists of edges, that of their first appearance.
+    Duplicate edges merge and their weights add up; in an undirected graph (u, v) and (v, u) are the same edge. Nodes
+    keep their names and the order of the input; in a list of edges, the order of their first appearance.
 
     Parameters
     ----------
@@ -36,22 +36,24 @@ def as_graph(
         - a :class:`efge.Graph`, or the path of a file (see :func:`efge.read_graph`);
         - a NetworkX or igraph graph of any kind;
         - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, nodes named 0 to n - 1;
-        - a NumPy array of shape (m, 2) or (m, 3): an edge a row, with a weight if there are three columns;
-        - a pandas or Polars data frame or an Arrow table: an edge a row;
+        - a NumPy array of shape (m, 2) or (m, 3): one edge per row, with a weight if there are three columns;
+        - a pandas or Polars data frame or an Arrow table: one edge per row;
         - a PyTorch Geometric ``Data``, or anything with an ``edge_index``;
         - an iterable of (source, target) or (source, target, weight).
     directed : bool, optional
-        Whether (u, v) differs from (v, u). By default as the object says; a matrix or an ``edge_index`` is undirected
-        if it is symmetric; a list of edges is undirected.
+        Whether (u, v) differs from (v, u). By default, graph objects keep their own setting, a matrix or an
+        ``edge_index`` is undirected if it is symmetric, and a list of edges is undirected.
     weighted : bool, optional
-        Whether to take weights; by default, if there are any. Edges without one weigh 1.
+        Whether to use weights; by default, if there are any. Edges without a weight get weight 1.
     source, target, weight : str or int, optional
-        Columns of a data frame, by name or number; for graphs with attributes, the attribute that is the weight. By
-        default the columns "source" and "target" (or the first two) and "weight"; other columns are left alone.
+        Columns of a data frame, by name or number; for graphs with attributes, `weight` is the name of an edge
+        attribute. The default is "source" and "target", or the first two columns, and "weight"; other columns are
+        ignored.
     nodes : iterable of names, optional
-        Nodes that may have no edge. In front of the nodes of a list of edges, behind those of a graph.
+        Further nodes, which may have no edge. They come before the nodes of a list of edges, and after those of a
+        graph.
     drop_self_loops : bool
-        Leave out edges from a node to itself.
+        Whether to drop edges from a node to itself.
 
     Returns
     -------
@@ -60,7 +62,7 @@ def as_graph(
     Raises
     ------
     GraphError
-        If `x` is of no known kind or breaks a rule.
+        If the type of `x` is unknown, or the graph is not valid.
 
     Examples
     --------
@@ -81,4 +83,5 @@ def as_graph(
             nodes=nodes,
             drop_self_loops=drop_self_loops,
         )
-    return graph_from_object(x, Reading(directed, Columns(source, target, weight, weighted), nodes, drop_self_loops))
+    columns = Columns(source, target, weight, weighted)
+    return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops))

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, folders that one run has to itself, and memory that lives in a file."""
+"""Files that are replaced atomically, locks on folders, and memory that lives in temporary files."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from typing import Any, BinaryIO, NoReturn, cast
 
 
 @contextmanager
-def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream whose bytes become the file when all is written, packed if its suffix says so; "-" is standard output.
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a stream for writing whose content replaces the file at the end; "-" is standard output.
 
-    Until then they are in a file beside it, which goes away if anything fails; what was there before stays. A device or
-    a pipe, which cannot be replaced, is written to as it is.
+    The content is compressed if the suffix says so. Until the end it is in a temporary file beside the target, which is
+    deleted if anything fails, and the old file stays. A device or a pipe cannot be replaced and is written to directly.
     """
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
     path = Path(path)
-    target = _new_file(path)
+    target = _resolve_target(path)
     if target.exists() and not target.is_file():
-        with target.open("wb") as raw, _packing(raw, path.suffix.lower()) as stream:
+        with target.open("wb") as raw, _compress(raw, path.suffix.lower()) as stream:
             yield stream
         return
     try:
@@ -42,9 +42,9 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     except OSError as error:
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
-        with os.fdopen(descriptor, "wb") as raw, _packing(raw, path.suffix.lower()) as stream:
+        with os.fdopen(descriptor, "wb") as raw, _compress(raw, path.suffix.lower()) as stream:
             yield stream
-        _put_in_place(Path(name), target)
+        _replace(Path(name), target)
     except BaseException as error:
         Path(name).unlink(missing_ok=True)
         if isinstance(error, OSError) and error.filename in (None, name):
@@ -52,41 +52,41 @@ def written_whole(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         raise
 
 
-def mapped(folder: Path, size: int) -> mmap.mmap:
-    """Memory that lives in a file, which has no name where that can be: it goes away with the process in any case."""
+def map_temporary_file(folder: Path, size: int) -> mmap.mmap:
+    """Map a new temporary file into memory; the system deletes the file when the process ends."""
     if not folder.is_dir():
         raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder))
     try:
         with tempfile.TemporaryFile(prefix=".efge-", dir=folder) as file:
-            # Room on the disk is taken now: a disk that fills up later would end the process by a signal.
+            # Reserve the disk space now: a disk that fills up later would kill the process by a signal.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
             else:
                 file.truncate(size)
             memory = mmap.mmap(file.fileno(), size)
     except OSError as error:
-        reason = f"no file of {size:,} bytes can be made in the folder: {error.strerror}"
+        reason = f"cannot create a file of {size:,} bytes in the folder: {error.strerror}"
         raise OSError(error.errno, reason, str(folder)) from None
     if hasattr(mmap, "MADV_RANDOM"):
-        # Who reads a row does not want its neighbors, which the system would else read with it.
+        # Rows are read at random; without this advice the system would also read their neighbors.
         memory.madvise(mmap.MADV_RANDOM)
     return memory
 
 
 @contextmanager
-def built_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path for a file to be built at, in a folder of its own beside the target, for helper files too.
+def atomic_build(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Yield a path in a temporary folder beside the target; the file built there replaces the target at the end.
 
-    When all is done the file becomes the target; whatever happens, a signal to end included, the folder goes away.
+    The folder may hold auxiliary files too. It is deleted in any case, also after a termination signal.
     """
-    target = _new_file(Path(path))
+    target = _resolve_target(Path(path))
     if target.exists() and not target.is_file():
-        raise FileExistsError(errno.EEXIST, "this is no plain file; give the name of another", os.fspath(path))
+        raise FileExistsError(errno.EEXIST, "this is not a regular file; choose another name", os.fspath(path))
     with _signals_as_interrupts():
         folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
         try:
-            yield folder / "whole"
-            _put_in_place(folder / "whole", target)
+            yield folder / "output"
+            _replace(folder / "output", target)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
                 raise
@@ -98,7 +98,7 @@ def built_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def _signals_as_interrupts() -> Iterator[None]:
-    """Let signals to end raise KeyboardInterrupt as Ctrl-C does, so that what is temporary goes away."""
+    """Let termination signals raise KeyboardInterrupt, as Ctrl-C does, so that temporary files are deleted."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -108,19 +108,19 @@ def _signals_as_interrupts() -> Iterator[None]:
 
     names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
-    # A process that was told to outlive its terminal does.
-    asked = [number for number, handler in before.items() if handler != signal.SIG_IGN]
-    for number in asked:
+    # A process started with nohup ignores SIGHUP, and continues to.
+    handled = [number for number, handler in before.items() if handler != signal.SIG_IGN]
+    for number in handled:
         signal.signal(number, stop)
     try:
         yield
     finally:
-        for number in asked:
+        for number in handled:
             signal.signal(number, before[number])
 
 
-def _new_file(path: Path) -> Path:
-    """Where a file of that name would be; refused if there is no such place."""
+def _resolve_target(path: Path) -> Path:
+    """Resolve the path of a file to be written; raise an OSError if it is a folder or its folder does not exist."""
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a directory; give the name of a file in it", str(path))
@@ -129,14 +129,14 @@ def _new_file(path: Path) -> Path:
     return target
 
 
-def _put_in_place(made: Path, target: Path) -> None:
-    _make_durable(made)
-    made.replace(target)
+def _replace(source: Path, target: Path) -> None:
+    _make_durable(source)
+    source.replace(target)
     sync_folder(target.parent)
 
 
 def _make_durable(path: Path) -> None:
-    """Bring the bytes to the disk, with the permissions that a new file has."""
+    """Flush the bytes to the disk, and set the permissions of a new file."""
     with path.open("rb+") as file:
         os.fsync(file.fileno())
     umask = os.umask(0)
@@ -145,7 +145,7 @@ def _make_durable(path: Path) -> None:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, where folders can be opened at all."""
+    """Flush a folder's entries to the disk, on systems that can open folders."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -155,10 +155,10 @@ def sync_folder(folder: Path) -> None:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[bool]:
-    """Whether nobody else holds the folder, which is then held; the system frees it when its process ends, however.
+def lock_folder(folder: Path) -> Iterator[bool]:
+    """Lock a folder; yield False if another process holds the lock. The system releases it when the process ends.
 
-    Nothing is written for that. Where folders cannot be locked, nobody holds them.
+    Nothing is written to the folder. Where folders cannot be locked, this always yields True.
     """
     try:
         import fcntl
@@ -173,29 +173,29 @@ def locked(folder: Path) -> Iterator[bool]:
             yield False
             return
         except OSError:
-            # A file system that knows no locks.
+            # This file system has no locks.
             yield True
             return
         try:
             yield True
         finally:
-            # Said aloud, because a process forked meanwhile would else go on holding it.
+            # Unlock explicitly: a process forked in the meantime would otherwise keep the lock.
             fcntl.flock(descriptor, fcntl.LOCK_UN)
     finally:
         os.close(descriptor)
 
 
-def _packing(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
-    packed: Any = nullcontext(raw)
+def _compress(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:
+    stream: Any = nullcontext(raw)
     if suffix == ".gz":
-        # Without a time or a name inside, the same content gives the same bytes.
-        packed = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
+        # Without a time and a name in the header, the same content gives the same bytes.
+        stream = gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0)
     elif suffix == ".bz2":
-        packed = bz2.BZ2File(raw, "wb")
+        stream = bz2.BZ2File(raw, "wb")
     elif suffix == ".xz":
-        packed = lzma.LZMAFile(raw, "wb")  # noqa: SIM115
+        stream = lzma.LZMAFile(raw, "wb")  # noqa: SIM115
     elif suffix == ".zst":
         import pyarrow as pa
 
-        packed = pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd")
-    return cast("AbstractContextManager[BinaryIO]", packed)
+        stream = pa.CompressedOutputStream(pa.PythonFile(raw, "w"), "zstd")
+    return cast("AbstractContextManager[BinaryIO]", stream)

@@ -1,4 +1,4 @@
-"""Files opened for reading, unpacked on the way; and files written whole or not at all."""
+"""Opening files for reading: decompression within limits, text encodings, archives, JSON and TOML."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from typing import Any, BinaryIO, cast
 
 from efge.errors import GraphError
 
-# What packed files begin with, by the suffix they go by.
-PACKED = {
+# First bytes of compressed files, by their suffix.
+COMPRESSION_MAGIC = {
     ".gz": re.compile(rb"\x1f\x8b"),
     ".bz2": re.compile(rb"BZh[1-9](1AY&SY|\x17rE8P\x90)"),
     ".xz": re.compile(rb"\xfd7zXZ\x00"),
     ".zst": re.compile(rb"\x28\xb5\x2f\xfd"),
 }
 
-# A packed file may become so many times larger, and any may have this size: edges hardly shrink to a twentieth, and
-# what shrinks more is small, or was made to fill the memory.
-MOST_TIMES_LARGER = 200
-SMALL_ENOUGH = 1 << 26
-_MEMORY_OF_XZ = 1 << 28
-_PIECE = 1 << 20
-_MOST_DOTS = 100
+# A file may expand to MAX_EXPANSION times its compressed size, and always to MAX_UNCHECKED_SIZE bytes. Edge lists
+# hardly shrink to a twentieth; what shrinks much more is either small or made to fill the memory.
+MAX_EXPANSION = 200
+MAX_UNCHECKED_SIZE = 1 << 26
+_XZ_MEMORY_LIMIT = 1 << 28
+_CHUNK_SIZE = 1 << 20
+_MAX_DOTS = 100
 
 
-def label_of(path: str | os.PathLike[str]) -> str:
-    """What messages call a path."""
+def display_name(path: str | os.PathLike[str]) -> str:
+    """Return the name of a path for messages."""
     return "standard input" if path == "-" else os.fspath(path)
 
 
 @contextmanager
-def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked; "-" is standard input. Trouble on the way is a GraphError."""
-    label = label_of(path)
+def open_input(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+    """Open a file for reading and decompress it on the way; "-" is standard input. Errors are GraphErrors."""
+    label = display_name(path)
     with ExitStack() as stack:
         try:
             raw = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
-            stream = _Checked(cast(io.BufferedReader, raw), label)
+            stream = _CheckedReader(cast(io.BufferedReader, raw), label)
         except FileNotFoundError:
             raise GraphError(f"{label}: no such file") from None
         except IsADirectoryError:
-            raise GraphError(f"{label}: a directory is not a file that can be read") from None
+            raise GraphError(f"{label}: this is a directory, not a file") from None
         except PermissionError:
             raise GraphError(f"{label}: no permission to read the file") from None
         except (OSError, ValueError) as error:
@@ -64,64 +64,64 @@ def opened(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         yield cast(BinaryIO, stream)
 
 
-def begins_with(stream: BinaryIO, mark: bytes) -> bool:
-    """Whether an opened file of which nothing is read yet begins so, as it is packed."""
-    raw = stream._raw if isinstance(stream, _Checked) else stream
-    return cast(io.BufferedReader, raw).peek(len(mark)).startswith(mark)
+def starts_with(stream: BinaryIO, magic: bytes) -> bool:
+    """Whether the raw, possibly compressed bytes of a freshly opened file start with `magic`."""
+    raw = stream._raw if isinstance(stream, _CheckedReader) else stream
+    return cast(io.BufferedReader, raw).peek(len(magic)).startswith(magic)
 
 
-def place_in(stream: BinaryIO) -> tuple[int, int] | None:
-    """How many bytes of an opened file are read, and how many there are, both as they are packed; None of a pipe."""
-    raw = stream._raw if isinstance(stream, _Checked) else stream
+def read_position(stream: BinaryIO) -> tuple[int, int] | None:
+    """Return the number of raw bytes read so far and the size of the file; None for a pipe."""
+    raw = stream._raw if isinstance(stream, _CheckedReader) else stream
     with suppress(OSError):
         status = os.fstat(raw.fileno())
         return (raw.tell(), status.st_size) if stat.S_ISREG(status.st_mode) else None
     return None
 
 
-class _Checked:
-    """A file's bytes, unpacked up to a limit; errors are GraphErrors that name the file."""
+class _CheckedReader:
+    """A file's uncompressed bytes, up to a limit; errors are GraphErrors that name the file."""
 
     def __init__(self, raw: io.BufferedReader, label: str) -> None:
         self._label = label
         self._raw = raw
-        self._packed = _Counted(raw)
-        self._stream = _unpacked(raw, self._packed, label)
-        self._is_packed = self._stream is not raw
-        self._unpacked = 0
+        self._compressed = _CountingReader(raw)
+        self._stream = _decompress(raw, self._compressed, label)
+        self._is_compressed = self._stream is not raw
+        self._uncompressed_size = 0
 
     def read(self, size: int = -1) -> bytes:
-        with self._named_errors():
-            if not self._is_packed:
+        with self._translate_errors():
+            if not self._is_compressed:
                 return self._stream.read(size)
-            # A piece at a time: the limit is reached before the memory is.
-            pieces, wanted = [], sys.maxsize if size < 0 else size
-            while wanted and (piece := self._counted(self._stream.read(min(wanted, _PIECE)))):
-                pieces.append(piece)
-                wanted -= len(piece)
-            return b"".join(pieces)
+            # Reading in chunks reaches the limit before the memory is full.
+            chunks, remaining = [], sys.maxsize if size < 0 else size
+            while remaining and (chunk := self._check_size(self._stream.read(min(remaining, _CHUNK_SIZE)))):
+                chunks.append(chunk)
+                remaining -= len(chunk)
+            return b"".join(chunks)
 
     def readline(self) -> bytes:
-        with self._named_errors():
-            if not self._is_packed:
+        with self._translate_errors():
+            if not self._is_compressed:
                 return self._stream.readline()
-            pieces = [self._counted(self._stream.readline(_PIECE))]
-            while len(pieces[-1]) == _PIECE and not pieces[-1].endswith(b"\n"):
-                pieces.append(self._counted(self._stream.readline(_PIECE)))
-            return b"".join(pieces)
+            chunks = [self._check_size(self._stream.readline(_CHUNK_SIZE))]
+            while len(chunks[-1]) == _CHUNK_SIZE and not chunks[-1].endswith(b"\n"):
+                chunks.append(self._check_size(self._stream.readline(_CHUNK_SIZE)))
+            return b"".join(chunks)
 
-    def _counted(self, piece: bytes) -> bytes:
-        self._unpacked += len(piece)
-        check_unpacked(self._label, self._unpacked, self._packed.count)
-        return piece
+    def _check_size(self, chunk: bytes) -> bytes:
+        self._uncompressed_size += len(chunk)
+        check_uncompressed_size(self._label, self._uncompressed_size, self._compressed.count)
+        return chunk
 
     @property
     def closed(self) -> bool:
         return self._stream.closed
 
     def seekable(self) -> bool:
-        # To seek in a packed file would be to unpack it, with nobody counting.
-        return not self._is_packed and self._stream.seekable()
+        # Seeking in a compressed file would decompress it without any limit.
+        return not self._is_compressed and self._stream.seekable()
 
     def seek(self, offset: int, whence: int = 0) -> int:
         return self._stream.seek(offset, whence)
@@ -130,15 +130,15 @@ class _Checked:
         return self._stream.tell()
 
     @contextmanager
-    def _named_errors(self) -> Iterator[None]:
+    def _translate_errors(self) -> Iterator[None]:
         try:
             yield
         except (EOFError, zlib.error, lzma.LZMAError, OSError) as error:
-            raise GraphError(f"{self._label}: the file is damaged or cut short: {error}") from None
+            raise GraphError(f"{self._label}: the file is damaged or truncated: {error}") from None
 
 
-class _Counted(io.RawIOBase):
-    """A stream that knows how much was read of it."""
+class _CountingReader(io.RawIOBase):
+    """A stream that counts the bytes read from it."""
 
     def __init__(self, stream: io.BufferedReader) -> None:
         self._stream = stream
@@ -162,25 +162,25 @@ class _Counted(io.RawIOBase):
         return self._stream.tell()
 
 
-class _Unxz(io.RawIOBase):
-    """What xz has packed, in one stream or several; unlike the standard library's, it asks for memory up to a limit."""
+class _XzReader(io.RawIOBase):
+    """Decompress one or several xz streams; unlike the standard library's reader, with a limit on memory."""
 
-    def __init__(self, packed: _Counted) -> None:
-        self._packed = packed
-        self._begin(b"")
+    def __init__(self, compressed: _CountingReader) -> None:
+        self._compressed = compressed
+        self._start_stream(b"")
 
-    def _begin(self, data: bytes) -> None:
-        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MEMORY_OF_XZ)
-        self._waiting = data
+    def _start_stream(self, data: bytes) -> None:
+        self._decompressor = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_XZ_MEMORY_LIMIT)
+        self._pending = data
 
     def _next_stream(self) -> bool:
-        """Whether another stream follows; zeros may stand between."""
-        rest = self._decompressor.unused_data
-        while not (rest := rest.lstrip(b"\0")):
-            rest = self._packed.read(_PIECE) or b""
-            if not rest:
+        """Move to the next stream, past any zero padding; return False at the end of the file."""
+        data = self._decompressor.unused_data
+        while not (data := data.lstrip(b"\0")):
+            data = self._compressed.read(_CHUNK_SIZE) or b""
+            if not data:
                 return False
-        self._begin(rest)
+        self._start_stream(data)
         return True
 
     def readable(self) -> bool:
@@ -188,118 +188,118 @@ class _Unxz(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:
         while not self._decompressor.eof or self._next_stream():
-            more, self._waiting = self._waiting, b""
-            if not more and self._decompressor.needs_input:
-                more = self._packed.read(_PIECE) or b""
-                if not more:
-                    raise EOFError("it ends before the end of what is packed")
-            data = self._decompressor.decompress(more, len(buffer))
+            compressed, self._pending = self._pending, b""
+            if not compressed and self._decompressor.needs_input:
+                compressed = self._compressed.read(_CHUNK_SIZE) or b""
+                if not compressed:
+                    raise EOFError("the compressed data ends too early")
+            data = self._decompressor.decompress(compressed, len(buffer))
             if data:
                 buffer[: len(data)] = data
                 return len(data)
         return 0
 
 
-def check_unpacked(label: str, unpacked: int, packed: int) -> None:
-    """Refuse what grows too large when it is unpacked."""
-    if unpacked > SMALL_ENOUGH and unpacked > MOST_TIMES_LARGER * packed:
+def check_uncompressed_size(label: str, uncompressed: int, compressed: int) -> None:
+    """Raise a GraphError if data expands too much when it is decompressed."""
+    if uncompressed > MAX_UNCHECKED_SIZE and uncompressed > MAX_EXPANSION * compressed:
         raise GraphError(
-            f"{label}: unpacked, a file has {SMALL_ENOUGH:,} bytes at most, or {MOST_TIMES_LARGER} times those it has "
-            "packed; this one has more, so unpack it yourself if you trust it"
+            f"{label}: a compressed file may expand to {MAX_UNCHECKED_SIZE:,} bytes, or to {MAX_EXPANSION} times its "
+            "size; this one is larger, so decompress it yourself if you trust it"
         )
 
 
-def archive_entry(archive: zipfile.ZipFile, name: str, label: str) -> bytes:
-    """An entry of an archive, unpacked up to the limit that files have."""
+def read_archive_entry(archive: zipfile.ZipFile, name: str, label: str) -> bytes:
+    """Read an entry of a ZIP archive, within the limits of compressed files."""
     member = archive.getinfo(name)
     if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        # Others ask for as much memory as they like.
-        raise GraphError(f"{label}, {name}: an entry is stored or deflated; this one is packed otherwise")
+        # Other methods can demand any amount of memory.
+        raise GraphError(f"{label}, {name}: an entry is stored or deflated; this one uses another compression")
     if member.compress_size > archive.start_dir:
-        raise GraphError(f"{label}, {name}: an entry is in the file; this one would be larger than all of it")
-    check_unpacked(f"{label}, {name}", member.file_size, member.compress_size)
+        raise GraphError(f"{label}, {name}: an entry is not larger than the whole file; this one claims to be")
+    check_uncompressed_size(f"{label}, {name}", member.file_size, member.compress_size)
     with archive.open(member) as stream:
-        # An entry that is longer than its heading says is cut there, and then has another checksum.
+        # An entry that is longer than its header says is truncated here, and then fails its checksum.
         return stream.read(member.file_size + 1)
 
 
-def _unpacked(raw: io.BufferedReader, counted: _Counted, label: str) -> BinaryIO:
-    begin = raw.peek(10)
-    packed_as = next((suffix for suffix, magic in PACKED.items() if magic.match(begin)), None)
-    named = Path(label).suffix.lower()
-    if begin and named in PACKED and packed_as != named:
-        raise GraphError(f"{label}: a file named {named} is packed that way; this one is not")
-    if packed_as == ".gz":
+def _decompress(raw: io.BufferedReader, counted: _CountingReader, label: str) -> BinaryIO:
+    start = raw.peek(10)
+    compression = next((suffix for suffix, magic in COMPRESSION_MAGIC.items() if magic.match(start)), None)
+    suffix = Path(label).suffix.lower()
+    if start and suffix in COMPRESSION_MAGIC and compression != suffix:
+        raise GraphError(f"{label}: the content of a {suffix} file is compressed that way; this one is not")
+    if compression == ".gz":
         return cast(BinaryIO, gzip.GzipFile(fileobj=counted))
-    if packed_as == ".bz2":
+    if compression == ".bz2":
         return cast(BinaryIO, bz2.BZ2File(cast(BinaryIO, counted)))
-    if packed_as == ".xz":
-        return io.BufferedReader(_Unxz(counted), _PIECE)
-    if packed_as == ".zst":
+    if compression == ".xz":
+        return io.BufferedReader(_XzReader(counted), _CHUNK_SIZE)
+    if compression == ".zst":
         import pyarrow as pa
 
         return io.BufferedReader(pa.CompressedInputStream(pa.PythonFile(counted, "r"), "zstd"))
     return raw
 
 
-def in_utf8(stream: BinaryIO, encoding: str, label: str) -> BinaryIO:
-    """A stream of text in another encoding as one in UTF-8."""
+def recode_to_utf8(stream: BinaryIO, encoding: str, label: str) -> BinaryIO:
+    """Convert a stream of text in any encoding to UTF-8."""
     try:
         if codecs.lookup(encoding).name in ("utf-8", "ascii"):
             return stream
-        "".encode(encoding)  # some codecs are not for text, which only their use tells
-        return cast(BinaryIO, io.BufferedReader(_Recoded(stream, encoding, label)))
+        "".encode(encoding)  # fails for codecs that are not for text
+        return cast(BinaryIO, io.BufferedReader(_Utf8Reader(stream, encoding, label)))
     except LookupError:
         raise GraphError(f"no encoding {encoding!r}; common ones: utf-8, utf-16, latin-1, cp1252") from None
     except UnicodeError as error:
         raise GraphError(f"{label}: the text is not in {encoding}: {error}") from None
 
 
-class _Recoded(io.RawIOBase):
-    """Text of another encoding in UTF-8, some of it at a time."""
+class _Utf8Reader(io.RawIOBase):
+    """Text of another encoding as UTF-8, converted in chunks."""
 
     def __init__(self, stream: BinaryIO, encoding: str, label: str) -> None:
         self._stream, self._encoding, self._label = stream, encoding, label
         self._decoder = codecs.getincrementaldecoder(encoding)()
-        self._ready = b""
+        self._pending = b""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        while not self._ready:
+        while not self._pending:
             data = self._stream.read(io.DEFAULT_BUFFER_SIZE)
             try:
-                self._ready = self._decoder.decode(data, final=not data).encode()
+                self._pending = self._decoder.decode(data, final=not data).encode()
             except UnicodeError as error:
                 raise GraphError(f"{self._label}: the text is not in {self._encoding}: {error}") from None
             if not data:
                 break
-        count = min(len(buffer), len(self._ready))
-        buffer[:count], self._ready = self._ready[:count], self._ready[count:]
+        count = min(len(buffer), len(self._pending))
+        buffer[:count], self._pending = self._pending[:count], self._pending[count:]
         return count
 
 
-def toml(text: str) -> dict[str, Any]:
-    """The names and values of a text in TOML."""
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML; raise a ValueError if the text is not valid."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
         import tomli as tomllib
-    # To take a name with many dots apart, the parser needs the square of their number.
-    if any(line.count(".") > _MOST_DOTS for line in text.splitlines()):
-        raise ValueError(f"a line has {_MOST_DOTS} dots at most")
-    found: dict[str, Any] = _nested(tomllib.loads, text)
-    return found
+    # The parser's time grows with the square of the number of dots in a key.
+    if any(line.count(".") > _MAX_DOTS for line in text.splitlines()):
+        raise ValueError(f"a line has {_MAX_DOTS} dots at most")
+    content: dict[str, Any] = _parse(tomllib.loads, text)
+    return content
 
 
-def from_json(text: str | bytes) -> Any:
-    """The value of a text in JSON; a ValueError if it has none."""
-    return _nested(json.loads, text)
+def parse_json(text: str | bytes) -> Any:
+    """Parse JSON; raise a ValueError if the text is not valid."""
+    return _parse(json.loads, text)
 
 
-def _nested(load: Callable[[Any], Any], text: str | bytes) -> Any:
+def _parse(load: Callable[[Any], Any], text: str | bytes) -> Any:
     try:
         return load(text)
     except RecursionError:
-        raise ValueError("brackets are nested too deep") from None
+        raise ValueError("brackets are nested too deeply") from None

@@ -1,11 +1,15 @@
-"""Every compiled loop, a file a room; kernels take arrays and scalars, fill what they are given, and decide nothing.
+"""Compiled loops. Kernels take arrays and scalars, fill the arrays they are given, and decide nothing.
 
-Kernels that call each other share a file, because Numba's cache does not see an edit in another file. The exceptions
-are ``intrinsics``, ``streams``, ``rows`` and ``steps``: after an edit of these, the caches of those who import them
-must go (``make clean``).
+Kernels import nothing of this package but each other; whoever calls them chooses sizes and settings, and writes
+messages.
 
-Compiled code is kept beside the source, in the user's cache, or where NUMBA_CACHE_DIR says. Where none of these can be
-written to, it is kept for this process only, which costs its compilation and nothing else.
+Numba's cache does not see an edit in another file, so kernels that call each other share a file. The exceptions are
+``common``, ``intrinsics``, ``random``, ``simd``, ``sgd_step`` and ``sgd_rows``: after an edit of these, delete the
+caches of the files that import them (``make clean``). A kernel that is called by another one inherits its fastmath
+flags, and where a function is inlined can change how the compiler rounds: after such edits, compare bits.
+
+Compiled code is cached beside the source, in the user's cache folder, or in NUMBA_CACHE_DIR. If none of these can be
+written to, it is kept for this process only, which costs compilation at each start and nothing else.
 """
 
 import atexit
@@ -16,7 +20,7 @@ import numba
 
 
 def _cacheable() -> None:
-    """Nothing: a function to ask whether there is a place for it."""
+    """Do nothing; Numba is asked whether it could cache this."""
 
 
 try:

@@ -1,8 +1,9 @@
-"""BigClam: non-negative vectors under which an edge has the probability 1 - exp(-rate), one node after the other.
+"""BigClam: non-negative vectors under which an edge has the probability 1 - exp(-rate), fitted one node at a time.
 
-The rate of a pair is the inner product of its vectors and a background. In the vector of one node the log-likelihood is
-concave, and all that is asked about the nodes it has no edge with is the sum of their vectors: the sum over all nodes,
-which is kept, less those of the node and its neighbors. So a sweep over the nodes costs as much as the edges have ends.
+The rate of a pair is the inner product of its vectors plus a background. In the vector of one node the log-likelihood
+is concave, and all it needs of the nodes without an edge to it is the sum of their vectors: the sum over all nodes,
+which is kept up to date, minus those of the node and its neighbors. So one sweep over the nodes costs as much as the
+graph has entries. The formulas are in docs/mathematics.md.
 
 Graphs are symmetric here, without self loops and weights.
 """
@@ -12,15 +13,11 @@ import math
 import numpy as np
 from numba import njit
 
-from efge.kernels.random import U
+from efge.kernels.common import ONE, REORDER, ZERO, U
 
-# Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
-REORDER = {"reassoc", "contract", "nsz", "arcp"}
-
-# A step is taken if it brings this share of what the slope promises, and halved so often at most until it does.
-_SHARE, _HALVINGS = 1e-4, 30
-
-_NONE, _ONE = np.uint64(0), np.uint64(1)
+# Armijo's rule: a step is taken if it gains this fraction of what the gradient predicts; else it is halved, at most so
+# many times.
+_ARMIJO, _MAX_HALVINGS = 1e-4, 30
 
 
 @njit(fastmath=REORDER)
@@ -32,51 +29,52 @@ def _inner(factors, u, v):
 
 
 @njit(fastmath=REORDER)
-def _slopes(indptr, indices, factors, total, background, u, rates, chances, slope, bend):
-    """Rates and chances of a node's edges; the log-likelihood's slope in its vector, and a bound on its fall along it.
+def _gradient_and_curvature(indptr, indices, factors, total, background, u, rates, probs, gradient, curvature):
+    """Fill rates and probabilities of u's edges, the gradient in u's vector, and a bound on the curvature.
 
-    The outer product of a vector without negative entries is at most the diagonal matrix of its entries times their
-    sum, so that the bound is a number for each entry.
+    With F the vectors and p = 1 - exp(-rate), the gradient is the sum over neighbors v of F_v / p_uv, minus `total`,
+    plus F_u. The Hessian is minus the sum of (1 - p) / p^2 F_v F_v^T. Since F_v has no negative entry, F_v F_v^T is at
+    most the diagonal matrix of sum(F_v) F_v; so the bound is one number for each entry of the vector.
     """
     width, begin = U(factors.shape[1]), U(indptr[u])
     for k in range(width):
-        slope[k] = factors[u, k] - total[k]
-        bend[k] = 0.0
-    for i in range(begin, U(indptr[u + _ONE])):
+        gradient[k] = factors[u, k] - total[k]
+        curvature[k] = 0.0
+    for i in range(begin, U(indptr[u + ONE])):
         v = U(indices[i])
         rate, mass = background, 0.0
         for k in range(width):
             rate += factors[u, k] * factors[v, k]
             mass += factors[v, k]
         rates[i - begin] = rate
-        chance = -math.expm1(-rate)
-        chances[i - begin] = chance
-        pull = 1.0 / chance
-        curve = mass * (1.0 - chance) / (chance * chance)
+        prob = -math.expm1(-rate)
+        probs[i - begin] = prob
+        weight = 1.0 / prob
+        bound = mass * (1.0 - prob) / (prob * prob)
         for k in range(width):
-            slope[k] += pull * factors[v, k]
-            bend[k] += curve * factors[v, k]
+            gradient[k] += weight * factors[v, k]
+            curvature[k] += bound * factors[v, k]
 
 
 @njit(fastmath=REORDER)
-def _direction(factors, u, slope, bend, step):
-    """Where the slope leads, entry by entry as far as its bend lets, never below zero; the rise that it promises."""
-    promise = 0.0
+def _direction(factors, u, gradient, curvature, step):
+    """Fill `step` with gradient / curvature, entry by entry, never below zero; return the expected gain."""
+    expected_gain = 0.0
     for k in range(U(factors.shape[1])):
-        if bend[k] > 0.0:
-            step[k] = max(slope[k] / bend[k], -factors[u, k])
+        if curvature[k] > 0.0:
+            step[k] = max(gradient[k] / curvature[k], -factors[u, k])
         else:
-            step[k] = -factors[u, k] if slope[k] < 0.0 else 0.0
-        promise += slope[k] * step[k]
-    return promise
+            step[k] = -factors[u, k] if gradient[k] < 0.0 else 0.0
+        expected_gain += gradient[k] * step[k]
+    return expected_gain
 
 
 @njit(fastmath=REORDER)
-def _changes(indptr, indices, factors, u, step, changes):
-    """How the rates of a node's edges change along a step; the change of their sum."""
+def _rate_changes(indptr, indices, factors, u, step, changes):
+    """Fill `changes` with those of the rates of u's edges along a step; return their sum."""
     begin = U(indptr[u])
     total = 0.0
-    for i in range(begin, U(indptr[u + _ONE])):
+    for i in range(begin, U(indptr[u + ONE])):
         v = U(indices[i])
         change = 0.0
         for k in range(U(factors.shape[1])):
@@ -87,66 +85,72 @@ def _changes(indptr, indices, factors, u, step, changes):
 
 
 @njit
-def _rise(rates, chances, changes, degree, length):
-    """Rise of the edges' log-probabilities along a part of a step."""
-    rise = 0.0
+def _edge_gain(rates, probs, changes, degree, length):
+    """Gain of the edges' log-probabilities along a fraction of a step."""
+    gain = 0.0
     for i in range(degree):
-        rise += math.log(-math.expm1(-rates[i] - length * changes[i]) / chances[i])
-    return rise
+        gain += math.log(-math.expm1(-rates[i] - length * changes[i]) / probs[i])
+    return gain
 
 
 @njit
-def _length(rates, chances, changes, degree, cost, promise):
-    """The part of a step to take, 1 or a half or a quarter ..., such that the log-likelihood rises; 0 if none."""
+def _step_length(rates, probs, changes, degree, cost, expected_gain):
+    """Fraction of a step to take, 1 or 1/2 or 1/4 ..., so that the log-likelihood rises; 0 if none does."""
     length = 1.0
-    for _ in range(_HALVINGS):
-        if _rise(rates, chances, changes, degree, length) - length * cost >= _SHARE * length * promise:
+    for _ in range(_MAX_HALVINGS):
+        if _edge_gain(rates, probs, changes, degree, length) - length * cost >= _ARMIJO * length * expected_gain:
             return length
         length *= 0.5
     return 0.0
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def sweep(indptr, indices, factors, total, background, edges, moves):
-    """Move the vector of one node after the other uphill, and `total`, the sum of all vectors, with it.
+def sweep(indptr, indices, factors, total, background, edge_scratch, vector_scratch):
+    """Improve the vector of one node after the other, and keep `total`, the sum of all vectors, up to date.
 
-    There is room for three numbers for each edge of a node in the rows of `edges`, and for three vectors in `moves`.
+    `edge_scratch` has three rows with an entry for each edge of a node, `vector_scratch` three rows for vectors.
     """
-    rates, chances, changes = edges[0], edges[1], edges[2]
-    slope, bend, step = moves[0], moves[1], moves[2]
+    rates, probs, changes = edge_scratch[0], edge_scratch[1], edge_scratch[2]
+    gradient, curvature, step = vector_scratch[0], vector_scratch[1], vector_scratch[2]
     for u in range(U(factors.shape[0])):
-        degree = U(indptr[u + _ONE]) - U(indptr[u])
-        _slopes(indptr, indices, factors, total, background, u, rates, chances, slope, bend)
-        promise = _direction(factors, u, slope, bend, step)
-        if not promise > 0.0:
+        degree = U(indptr[u + ONE]) - U(indptr[u])
+        _gradient_and_curvature(indptr, indices, factors, total, background, u, rates, probs, gradient, curvature)
+        expected_gain = _direction(factors, u, gradient, curvature, step)
+        if not expected_gain > 0.0:
             continue
-        cost = -_changes(indptr, indices, factors, u, step, changes)
+        # What pairs without an edge lose along the step.
+        cost = -_rate_changes(indptr, indices, factors, u, step, changes)
         for k in range(U(factors.shape[1])):
             cost += step[k] * (total[k] - factors[u, k])
-        length = _length(rates, chances, changes, degree, cost, promise)
+        length = _step_length(rates, probs, changes, degree, cost, expected_gain)
         for k in range(U(factors.shape[1])):
-            # A step of full length to zero is to arrive there, whatever is rounded.
+            # A full step to zero must arrive there in spite of rounding.
             moved = max(factors[u, k] + length * step[k], 0.0)
             total[k] += moved - factors[u, k]
             factors[u, k] = moved
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def gradient(indptr, indices, factors, total, background, u, edges, slope, bend):
-    """Fill `slope` with the log-likelihood's slope in one node's vector; `bend` bounds how fast that falls."""
-    _slopes(indptr, indices, factors, total, background, U(u), edges[0], edges[1], slope, bend)
+def gradient(indptr, indices, factors, total, background, u, edge_scratch, gradient, curvature):
+    """Fill `gradient` with that of the log-likelihood in u's vector, and `curvature` with a bound on its curvature."""
+    _gradient_and_curvature(
+        indptr, indices, factors, total, background, U(u), edge_scratch[0], edge_scratch[1], gradient, curvature
+    )
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def log_likelihood(indptr, indices, factors, total, background):
-    """Log-likelihood of all pairs: as if none had an edge, which the sum of all vectors tells; and what edges add."""
+    """Log-likelihood of all pairs.
+
+    It is minus the sum of all rates, which `total` gives, plus log(1 - exp(-rate)) + rate of each edge.
+    """
     count = factors.shape[0]
     value = -0.5 * background * count * (count - 1)
     for k in range(U(factors.shape[1])):
         value -= 0.5 * total[k] * total[k]
     for u in range(U(count)):
         value += 0.5 * _inner(factors, u, u)
-        for i in range(U(indptr[u]), U(indptr[u + _ONE])):
+        for i in range(U(indptr[u]), U(indptr[u + ONE])):
             v = U(indices[i])
             if v > u:
                 rate = background + _inner(factors, u, v)
@@ -158,20 +162,20 @@ def log_likelihood(indptr, indices, factors, total, background):
 def pair_rates(factors, pairs, background, rates):
     """Fill `rates` with those of pairs of nodes."""
     for i in range(U(pairs.shape[0])):
-        rates[i] = background + _inner(factors, U(pairs[i, _NONE]), U(pairs[i, _ONE]))
+        rates[i] = background + _inner(factors, U(pairs[i, ZERO]), U(pairs[i, ONE]))
 
 
 @njit(cache=True, nogil=True)
 def count_triangles(indptr, indices, counts):
-    """Add to `counts` the triangles of each node; rows hold those neighbors only that follow in some order."""
+    """Add to `counts` the triangles of each node; each row holds only neighbors that come later in some order."""
     marked = np.zeros(counts.shape[0], np.bool_)
     for u in range(U(counts.shape[0])):
-        row = range(U(indptr[u]), U(indptr[u + _ONE]))
+        row = range(U(indptr[u]), U(indptr[u + ONE]))
         for i in row:
             marked[U(indices[i])] = True
         for i in row:
             v = U(indices[i])
-            for j in range(U(indptr[v]), U(indptr[v + _ONE])):
+            for j in range(U(indptr[v]), U(indptr[v + ONE])):
                 w = U(indices[j])
                 if marked[w]:
                     counts[u] += 1

@@ -1,15 +1,14 @@
 """Edges -> CSR by two stable counting sorts, first by column, then by row: rows come out sorted, duplicates adjacent.
 
-The sorts are stable, so weights of duplicate edges are added in the order of the input, in both directions alike. Each
-kernel handles a share of the edges or columns, from `low` to `high`, with cursors of its own, so that shares can run
-side by side without changing the outcome. Indices are unsigned: signed ones cost Numba a test for negative ones.
+The sorts are stable, so weights of duplicate edges are added in the order of the input, and in the same order for both
+directions. Each kernel handles the edges or columns from `low` to `high` - 1, with cursors of its own, so that several
+can run in parallel without changing the result.
 """
 
 import numpy as np
 from numba import njit
 
-U = np.uint64
-_NONE, _ONE = np.uint64(0), np.uint64(1)
+from efge.kernels.common import ONE, U
 
 
 @njit(cache=True, nogil=True)
@@ -24,89 +23,92 @@ def count_columns(ends, low, high, both_ways, counts):
 
 @njit(cache=True, nogil=True)
 def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weights):
-    """Put the row of every entry at its column's cursor, and its weight, if there are any."""
+    """Write the row of every entry, and its weight if there are any, at its column's cursor."""
     weighted = weights.shape[0] > 0
     for edge in range(U(low), U(high)):
         source, target = U(ends[edge, 0]), U(ends[edge, 1])
-        place = U(cursors[target])
+        entry = U(cursors[target])
         cursors[target] += 1
-        rows[place] = source
+        rows[entry] = source
         if weighted:
-            row_weights[place] = weights[edge]
+            row_weights[entry] = weights[edge]
         if both_ways and source != target:
-            place = U(cursors[source])
+            entry = U(cursors[source])
             cursors[source] += 1
-            rows[place] = target
+            rows[entry] = target
             if weighted:
-                row_weights[place] = weights[edge]
+                row_weights[entry] = weights[edge]
 
 
 @njit(cache=True, nogil=True)
 def count_rows(rows, low, high, counts):
-    """Add to `counts` how many of the entries low .. high - 1 each row has."""
-    for place in range(U(low), U(high)):
-        counts[U(rows[place])] += 1
+    """Add to `counts` how many of the entries low .. high - 1 are in each row."""
+    for entry in range(U(low), U(high)):
+        counts[U(rows[entry])] += 1
 
 
 @njit(cache=True, nogil=True)
 def sort_by_row(column_starts, rows, row_weights, low, high, cursors, indices, weights):
-    """Put the column of every entry of the columns low .. high - 1 at its row's cursor, and its weight."""
+    """Write the column of every entry of the columns low .. high - 1, and its weight, at its row's cursor."""
     weighted = weights.shape[0] > 0
     for column in range(U(low), U(high)):
-        for place in range(U(column_starts[column]), U(column_starts[column + _ONE])):
-            row = U(rows[place])
-            target = U(cursors[row])
+        for entry in range(U(column_starts[column]), U(column_starts[column + ONE])):
+            row = U(rows[entry])
+            sorted_entry = U(cursors[row])
             cursors[row] += 1
-            indices[target] = column
+            indices[sorted_entry] = column
             if weighted:
-                weights[target] = row_weights[place]
+                weights[sorted_entry] = row_weights[entry]
 
 
 @njit(cache=True, nogil=True)
 def merge_duplicates(indptr, indices, weights):
-    """Merge equal neighbors within each row, adding their weights, and close the gaps; the entries left."""
+    """Merge equal neighbors within each row, add their weights, and close the gaps; return the entries left."""
     weighted = weights.shape[0] > 0
-    kept = 0
+    count = 0
     begin = indptr[0]
     for row in range(indptr.shape[0] - 1):
         end = indptr[row + 1]
-        first = kept
-        for place in range(begin, end):
-            if kept > first and indices[kept - 1] == indices[place]:
+        first = count
+        for entry in range(begin, end):
+            if count > first and indices[count - 1] == indices[entry]:
                 if weighted:
-                    weights[kept - 1] += weights[place]
+                    weights[count - 1] += weights[entry]
             else:
-                indices[kept] = indices[place]
+                indices[count] = indices[entry]
                 if weighted:
-                    weights[kept] = weights[place]
-                kept += 1
+                    weights[count] = weights[entry]
+                count += 1
         begin = end
-        indptr[row + 1] = kept
-    return kept
+        indptr[row + 1] = count
+    return count
 
 
 @njit(cache=True, nogil=True)
-def induced_rows(indptr, indices, weights, kept, renumbered, new_indptr, new_indices, new_weights):
-    """Copy the rows `kept`, leaving out neighbors whose new number is -1; new numbers keep the order."""
-    place = 0
-    for row in range(kept.shape[0]):
-        for old in range(indptr[kept[row]], indptr[kept[row] + 1]):
-            column = renumbered[indices[old]]
+def induced_rows(indptr, indices, weights, nodes, new_number, new_indptr, new_indices, new_weights):
+    """Copy the rows of `nodes` without neighbors whose new number is -1; return the number of entries.
+
+    New numbers must keep the order of the old ones.
+    """
+    entry = 0
+    for row in range(nodes.shape[0]):
+        for old in range(indptr[nodes[row]], indptr[nodes[row] + 1]):
+            column = new_number[indices[old]]
             if column >= 0:
-                new_indices[place] = column
+                new_indices[entry] = column
                 if weights.shape[0] > 0:
-                    new_weights[place] = weights[old]
-                place += 1
-        new_indptr[row + 1] = place
-    return place
+                    new_weights[entry] = weights[old]
+                entry += 1
+        new_indptr[row + 1] = entry
+    return entry
 
 
 @njit(cache=True, nogil=True)
-def first_wrong_row(indptr, indices, weights):
-    """The first row that is not one of a graph, or -1.
+def first_invalid_row(indptr, indices, weights):
+    """Return the first row that is not a valid row of a graph, or -1.
 
-    A row begins where the one before ends, has neighbors from 0 to the last row, strictly ascending, and weights that
-    are finite and positive, if there are any.
+    A valid row begins where the one before ends, has neighbors from 0 to the last row, strictly ascending, and finite
+    positive weights if there are any.
     """
     rows, entries = indptr.shape[0] - 1, indices.shape[0]
     weighted = weights.shape[0] > 0
@@ -120,38 +122,39 @@ def first_wrong_row(indptr, indices, weights):
             or (row == rows - 1 and end != entries)
         ):
             return row
-        before = np.int64(-1)
-        wrong = False
-        for place in range(U(begin), U(end)):
-            column = np.int64(indices[place])
-            wrong |= column <= before
-            before = column
+        previous = np.int64(-1)
+        invalid = False
+        for entry in range(U(begin), U(end)):
+            column = np.int64(indices[entry])
+            invalid |= column <= previous
+            previous = column
             if weighted:
-                wrong |= not (weights[place] > 0.0 and weights[place] < np.inf)
-        if wrong or before >= rows:
+                invalid |= not (weights[entry] > 0.0 and weights[entry] < np.inf)
+        if invalid or previous >= rows:
             return row
     return -1
 
 
 @njit(cache=True, nogil=True)
 def count_self_loops(indptr, indices):
-    """How many rows have themselves for a neighbor."""
+    """Return the number of rows that have themselves as a neighbor."""
     loops = 0
     for row in range(indptr.shape[0] - 1):
-        for place in range(U(indptr[row]), U(indptr[row + 1])):
-            loops += np.int64(indices[place]) == row
+        for entry in range(U(indptr[row]), U(indptr[row + 1])):
+            loops += np.int64(indices[entry]) == row
     return loops
 
 
 @njit(cache=True, nogil=True)
-def mark_columns(indices, marks):
-    """Set marks[column] of every entry to False."""
-    for place in range(U(indices.shape[0])):
-        marks[U(indices[place])] = False
+def clear_columns(indices, flags):
+    """Set flags[column] of every entry to False."""
+    for entry in range(U(indices.shape[0])):
+        flags[U(indices[entry])] = False
 
 
 @njit
 def _root(parents, node):
+    """Root of a node's tree in a union-find forest; paths to it are halved on the way."""
     while parents[node] != node:
         parents[node] = parents[U(parents[node])]
         node = U(parents[node])
@@ -160,18 +163,18 @@ def _root(parents, node):
 
 @njit(cache=True, nogil=True)
 def label_components(indptr, indices, both_ways, parents, labels):
-    """Number the components by their first nodes; where entries stand both ways, one of two is looked at."""
+    """Number the components by their first nodes. With `both_ways`, one of an edge's two entries is enough."""
     rows = U(indptr.shape[0] - 1)
     for row in range(rows):
         parents[row] = row
     for row in range(rows):
-        for place in range(U(indptr[row]), U(indptr[row + _ONE])):
-            column = U(indices[place])
+        for entry in range(U(indptr[row]), U(indptr[row + ONE])):
+            column = U(indices[entry])
             if both_ways and column >= row:
                 break
-            here, there = _root(parents, row), _root(parents, column)
+            one, two = _root(parents, row), _root(parents, column)
             # The first node of a component is its root.
-            parents[max(here, there)] = min(here, there)
+            parents[max(one, two)] = min(one, two)
     count = 0
     for row in range(rows):
         if parents[row] == row:

@@ -3,24 +3,21 @@
 import numpy as np
 from numba import njit
 
-from efge.kernels.random import U
-
-_NONE, _ONE = U(0), U(1)
-
 
 @njit(cache=True, nogil=True)
-def grow(weights, parents, turns):
-    """Join the two lightest subtrees until one is left; the answer is how many turns all paths to leaves have.
+def build_tree(weights, parents, branches):
+    """Join the two lightest subtrees until one is left; return the total length of the paths to all leaves.
 
-    `weights` of leaves ascend; inner node i is number i + leaves. For both, parents and turns (0 or 1) are filled.
-    Inner nodes are made in ascending order of weight, so that two queues take the place of a heap.
+    `weights` are those of the leaves, ascending. Leaves have the numbers 0 .. leaves - 1, and inner node i has the
+    number leaves + i. The parent of each node, and its branch there (0 or 1), are filled in; the parent of the root is
+    -1. Inner nodes are made in ascending order of weight, so that two queues replace a heap.
     """
     leaves = weights.shape[0]
     sums = np.empty(max(leaves - 1, 0), np.int64)
     leaf, inner = 0, 0
     for made in range(leaves - 1):
         sums[made] = 0
-        for turn in range(2):
+        for branch in range(2):
             if leaf < leaves and (inner >= made or weights[leaf] <= sums[inner]):
                 child, weight = leaf, weights[leaf]
                 leaf += 1
@@ -28,7 +25,7 @@ def grow(weights, parents, turns):
                 child, weight = leaves + inner, sums[inner]
                 inner += 1
             parents[child] = leaves + made
-            turns[child] = turn
+            branches[child] = branch
             sums[made] += weight
     if leaves > 1:
         parents[2 * leaves - 2] = -1
@@ -41,8 +38,8 @@ def grow(weights, parents, turns):
 
 
 @njit(cache=True, nogil=True)
-def write_paths(leaf_of, parents, turns, path_starts, paths):
-    """Paths to nodes from the root, each 2 * inner + turn; a node whose leaf is -1 has none."""
+def write_paths(leaf_of, parents, branches, path_starts, paths):
+    """Write the path from the root to each node as steps 2 * inner node + branch; a node whose leaf is -1 has none."""
     leaves = (parents.shape[0] + 1) // 2
     end = 0
     for node in range(leaf_of.shape[0]):
@@ -54,7 +51,7 @@ def write_paths(leaf_of, parents, turns, path_starts, paths):
             length += 1
         at = leaf_of[node]
         for k in range(end + length - 1, end - 1, -1):
-            paths[k] = 2 * (parents[at] - leaves) + turns[at]
+            paths[k] = 2 * (parents[at] - leaves) + branches[at]
             at = parents[at]
         end += length
     path_starts[leaf_of.shape[0]] = end

@@ -1,16 +1,20 @@
-"""Stochastic gradient ascent over walks: in blocks that fit the cache, in rounds that give the same bits everywhere.
+"""Stochastic gradient ascent over walks, in blocks that fit the cache and in rounds that give the same bits everywhere.
 
-A block is some consecutive walks, and does its steps one after the other. A round is a fixed number of blocks, all of
-which begin with the same tables. What a row is to a round is known before: while a round is trained, the rows of the
-next one are settled, and those of the one after that are named, negatives included. A row that only one block has is
-trained where it is. Of one that more blocks have, each has a copy; when all are done, the first copy takes the row's
-place, with what later blocks have changed of theirs, block after block. So every sum has one order, and which thread
-did which block, or how many threads there were, changes no bit.
+A block is a number of consecutive walks, whose steps are done one after the other. A round is a fixed number of blocks
+that all start from the same tables. Each round goes through four stages:
 
-Threads take what is to do from one list, on which what is small comes last, so that all end at about the same time.
+- index: list the rows that each block uses, negatives included;
+- resolve: find the rows that several blocks use, and give each of these blocks a copy;
+- train: do the steps of each block, in the tables or in its copies;
+- merge: add up the copies of each row, in the order of the blocks.
 
-A step holds one center against some rows: contexts, each observed as 1, and negatives that stand against some contexts,
-each observed as 0 as often. Steps, copies and threads that meet are those of ``steps``.
+Every sum therefore has one order, and neither the number of threads nor which thread did which block changes a bit.
+While a round is trained, the next one is resolved and the one after that is indexed. Threads take these tasks from one
+list, the largest first, so that all threads finish at about the same time.
+
+A step takes one center and the rows that it observes: contexts, each observed as 1, and negatives, each observed as 0
+once for each context that it is drawn against (docs/mathematics.md, "One step"). Steps are in ``sgd_step``, the other
+stages in ``sgd_rows``.
 """
 
 from typing import NamedTuple
@@ -18,442 +22,282 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from efge.kernels.common import ONE, REORDER, ZERO, U, clip_below
 from efge.kernels.intrinsics import atomic_add, atomic_load
-from efge.kernels.random import GOLDEN, U, stream
+from efge.kernels.sgd_rows import (
+    CENTERS_END,
+    CENTERS_PER_POOL,
+    CONTEXTS_BEGIN,
+    N_SHARDS,
+    ROWS_END,
+    WALKS_END,
+    fetch_rows,
+    index_rows,
+    merge_copies,
+    resolve_shared_rows,
+    rows_per_block,
+)
 from efge.kernels.sgd_step import (
     ABANDONED,
-    AT_ONCE,
-    BROKEN,
-    FREE,
-    REORDER,
-    SHARES,
-    TICKET,
-    TICKET_TO_MERGE,
-    bring_together,
-    draw_pool,
-    fetch,
-    move,
-    raise_to,
-    row_of,
+    DIVERGED,
+    MAX_ROWS,
+    NEXT_MERGE,
+    NEXT_TASK,
+    sgd_step,
     wait_for_all,
 )
-from efge.kernels.simd import ABREAST
+from efge.kernels.simd import LANES
 
-# A pool of negatives serves so many centers; then another one is drawn.
-CENTERS_A_POOL = 40
-
-_NONE, _ONE = U(0), U(1)
-# Numbers of centers are so far from each other that a place in a list can be added to them.
-_A_CENTER = U(1 << 32)
+# Marks of centers are this far apart, so that a position in a list can be added to them.
+_MARK_STEP = U(1 << 32)
 
 
 class Model(NamedTuple):
-    """What is trained: center and context vectors, a row a node, by slopes and noise.
+    """What is trained: center and context vectors, one row for each node, and after them space for copies.
 
-    `slopes` are cubic polynomials, (observation 0 or 1, cell, power).
-    `keep` and `other` are the alias table that negatives are drawn by.
-
-    With a tree, contexts are no nodes but the places where paths part, and there are no negatives: the path to node v
-    is paths[path_starts[v]:path_starts[v + 1]], each 2 * row + turn, and a turn, 0 or 1, is what is observed.
-    Of what changes in row r of them, `shares[r]` counts.
+    With a tree (hierarchical softmax), rows of contexts are inner nodes of the tree, and there are no negatives: what
+    is observed is the branch, 0 or 1, that the path to a context takes there.
     """
 
-    centers: np.ndarray
-    contexts: np.ndarray
-    slopes: np.ndarray
-    keep: np.ndarray
-    other: np.ndarray
-    path_starts: np.ndarray
-    paths: np.ndarray
-    shares: np.ndarray
+    centers: np.ndarray  # float32[nodes + copies, width], vectors of centers
+    contexts: np.ndarray  # float32[nodes + copies, width], vectors of contexts or inner nodes; may be the same array
+    splines: np.ndarray  # float32[2, intervals, 4], gradient of observing 0 and 1, by cubics of the score
+    prob: np.ndarray  # uint32[nodes], alias table of the noise
+    alias: np.ndarray  # int32[nodes], alias table of the noise
+    path_starts: np.ndarray  # int64[nodes + 1], where the path to each node begins; empty without a tree
+    paths: np.ndarray  # int32[steps], steps of all paths, each 2 * inner node + branch
+    merge_scale: np.ndarray  # float32[nodes], fraction of its change that a row of contexts keeps; empty: all
 
 
-class Plan(NamedTuple):
-    """How far contexts reach, how many negatives stand against each, how the learning rate falls with each center.
+class SGDConfig(NamedTuple):
+    """Settings of the steps. The learning rate falls by `rate_decay` with each position of the walks."""
 
-    Contexts are before and after a center. With `stars`, only the first node of a walk is a center, and all others are
-    its contexts.
-    `group` contexts share their negatives, which come from pools of the size `pool`. Merged, no entry is below `floor`.
-    Slopes are given for scores from `low` on, in cells of the width 1 / scale.
-    """
-
-    window: int
-    stars: bool
-    negatives: int
-    group: int
-    pool: int
-    rate: float
-    rate_fall: float
-    floor: float
-    low: float
-    scale: float
+    window: int  # contexts are this many positions before and after a center
+    stars: bool  # whether only the first node of a walk is a center, and all others are its contexts
+    negatives: int  # negatives for each group of contexts
+    group_size: int  # contexts that share their negatives
+    pool_size: int  # negatives in a pool
+    learning_rate: float  # of the first position
+    rate_decay: float  # its decrease per position
+    floor: float  # lower bound of all entries, or -inf
+    score_min: float  # score at which the splines begin
+    spline_scale: float  # intervals of the splines per unit of score
 
 
 class Work(NamedTuple):
-    """Walks, cut into blocks: block b is the walks from blocks[b] to blocks[b + 1].
+    """Walks, cut into blocks."""
 
-    `key` and the number of a block, counted from `first_block`, give it its stream; `first_center` centers came before.
-    """
-
-    nodes: np.ndarray
-    offsets: np.ndarray
-    blocks: np.ndarray
-    key: np.uint64
-    first_block: np.uint64
-    first_center: int
+    nodes: np.ndarray  # int32 or int64[positions], nodes of all walks
+    offsets: np.ndarray  # int64[walks + 1], where each walk begins
+    blocks: np.ndarray  # int64[blocks + 1], first walk of each block, and the end of the last
+    key: np.uint64  # of the random streams; each block has its own
+    first_block: np.uint64  # number of the first block, for its stream
+    first_position: int  # positions of earlier walks, for the learning rate
 
 
-class Notes(NamedTuple):
-    """What a thread keeps in mind: where nodes are in a block, and what a center observes.
+class Scratch(NamedTuple):
+    """Memory of one thread: for indexing a block, and for what one center observes."""
 
-    `marks` has the last center that observed a row of a block, and where in its list.
-    """
-
-    slots: np.ndarray
-    marks: np.ndarray
-    rows: np.ndarray
-    seen: np.ndarray
-    products: np.ndarray
-    steps: np.ndarray
-    gain: np.ndarray
+    slots: np.ndarray  # int32[power of 2], hash table of a block's rows
+    marks: np.ndarray  # uint64[rows], mark of the last center that observed each row, plus its position in the list
+    rows: np.ndarray  # int64[rows + LANES], locations of the rows that the center observes
+    observations: np.ndarray  # float32[2, rows + LANES], how often it observes each of them as 0 and as 1
+    scores: np.ndarray  # float32[MAX_ROWS + LANES], inner products with the center
+    steps: np.ndarray  # float32[MAX_ROWS], step sizes of the rows
+    new_center: np.ndarray  # float32[width], the center after the step
 
 
 @njit
-def _look_around(center, begin, end, number, plan, now, base, known, pool, at, notes):
-    """List the rows that a center observes, and how often as 0 and as 1.
-
-    Rows below `known` are of walks' nodes, others only of negatives. The answer is how many are listed, and where in
-    the pool it stopped. What is done for a row that is new to the list stands here twice: in a function of its own, the
-    arrays' reference counts would cost more than the work.
-    """
-    where, pools, places = now.where, now.pools, now.places
-    marks, rows, seen = notes.marks, notes.rows, notes.seen
-    count = _NONE
-    position = begin
-    while position < end:
-        # A few contexts...
-        first = position
-        together = _NONE
-        while position < end and together < U(plan.group):
-            if position != center:
-                row = U(where[base + position])
-                i = U(marks[row]) - number
-                if i >= count:
-                    i = count
-                    marks[row] = number + i
-                    rows[i] = places[base + row]
-                    seen[_NONE, i] = 0
-                    seen[_ONE, i] = 0
-                    count += _ONE
-                seen[_ONE, i] += np.float32(1.0)
-                together += _ONE
-            position += _ONE
-        # ... and the negatives that stand against all of them that are not the same node.
-        for _ in range(U(plan.negatives) if together else _NONE):
-            row = U(pools[pool + at])
-            at = at + _ONE if at + _ONE < U(plan.pool) else _NONE
-            against = together
-            if row < known:
-                for k in range(first, position):
-                    against -= U(k != center) & U(U(where[base + k]) == row)
-            if against:
-                i = U(marks[row]) - number
-                if i >= count:
-                    i = count
-                    marks[row] = number + i
-                    rows[i] = places[base + row]
-                    seen[_NONE, i] = 0
-                    seen[_ONE, i] = 0
-                    count += _ONE
-                seen[_NONE, i] += np.float32(against)
-    return count, at
-
-
-@njit
-def _find_nodes(nodes, begin, end, slots, names, base, where):
-    """Rows for the nodes from `begin` to `end`, after the one for padding; how many rows the block has then."""
-    slots[:] = FREE
-    count = _ONE
-    for p in range(begin, end):
-        row = row_of(U(nodes[p]), slots, names, base, count)
-        where[base + p - begin] = row
-        count += U(row == count)
-    return count
-
-
-@njit
-def _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, where):
-    """Rows for the first nodes of walks, then for the others; how many rows the block has after each."""
-    begin = U(offsets[first_walk])
-    slots[:] = FREE
-    count = _ONE
-    for walk in range(first_walk, last_walk):
-        p = U(offsets[walk])
-        row = row_of(U(nodes[p]), slots, names, base, count)
-        where[base + p - begin] = row
-        count += U(row == count)
-    own = count
-    slots[:] = FREE
-    for walk in range(first_walk, last_walk):
-        for p in range(U(offsets[walk]) + _ONE, U(offsets[walk + _ONE])):
-            row = row_of(U(nodes[p]), slots, names, base, count)
-            where[base + p - begin] = row
-            count += U(row == count)
-    return own, count
-
-
-@njit
-def _find_paths(nodes, begin, end, path_starts, paths, slots, later, base, count):
-    """Rows for the paths to the nodes from `begin` to `end`; how many rows the block has then."""
-    names, turn_starts, turns = later.names, later.turn_starts, later.turns
-    slots[:] = FREE
-    found = base * U(turns.shape[0] // names.shape[0])
-    for p in range(begin, end):
-        turn_starts[base + p - begin] = found
-        for k in range(U(path_starts[U(nodes[p])]), U(path_starts[U(nodes[p]) + _ONE])):
-            row = row_of(U(paths[k] >> 1), slots, names, base, count)
-            count += U(row == count)
-            turns[found] = np.int32(row) * 2 + (paths[k] & 1)
-            found += _ONE
-    turn_starts[base + end - begin] = found
-    return count
-
-
-@njit
-def _look_along_paths(center, begin, end, number, now, base, notes):
-    """List the rows on the paths to a center's contexts, and how often paths turn there to 0 and to 1; how many."""
-    turn_starts, turns, places = now.turn_starts, now.turns, now.places
-    marks, rows, seen = notes.marks, notes.rows, notes.seen
-    count = _NONE
-    for position in range(begin, end):
-        if position == center:
-            continue
-        for k in range(U(turn_starts[base + position]), U(turn_starts[base + position + _ONE])):
-            row, turn = U(turns[k] >> 1), U(turns[k] & 1)
-            i = U(marks[row]) - number
-            if i >= count:
-                i = count
-                marks[row] = number + i
-                rows[i] = places[base + row]
-                seen[_NONE, i] = 0
-                seen[_ONE, i] = 0
-                count += _ONE
-            seen[turn, i] += np.float32(1.0)
-    return count
-
-
-@njit(inline="always")
-def _share_of(node):
-    return (node * GOLDEN >> U(32)) * U(SHARES) >> U(32)
-
-
-@njit
-def _deal(place, base, count, later):
-    """List the rows of a block by their nodes' shares."""
-    names, dealt, starts = later.names, later.dealt, later.starts
-    starts[place, :] = 0
-    for row in range(base + _ONE, base + count):
-        starts[place, _share_of(U(names[row])) + U(2)] += 1
-    for share in range(U(2), U(SHARES)):
-        starts[place, share + _ONE] += starts[place, share]
-    for row in range(_ONE, count):
-        share = _share_of(U(names[base + row])) + _ONE
-        dealt[base + U(starts[place, share])] = row
-        starts[place, share] += 1
-
-
-@njit
-def _name(number, place, work, model, plan, later, slots):
-    """Name the rows of a block and draw its negatives."""
-    nodes, offsets, names, counts = work.nodes, work.offsets, later.names, later.counts
-    first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
-    begin, end = U(offsets[first_walk]), U(offsets[last_walk])
-    base = place * U(names.shape[0] // counts.shape[0])
-    has_tree = model.path_starts.shape[0] > 0
-    if plan.stars:
-        own, known = _find_stars(nodes, offsets, first_walk, last_walk, slots, names, base, later.where)
-    else:
-        own = known = _find_nodes(nodes, begin, end, slots, names, base, later.where)
-    if has_tree:
-        count = _find_paths(nodes, begin, end, model.path_starts, model.paths, slots, later, base, known)
-    else:
-        centers = last_walk - first_walk if plan.stars else end - begin
-        size = (centers + U(CENTERS_A_POOL - 1)) // U(CENTERS_A_POOL) * U(plan.pool)
-        state = stream(work.key, work.first_block + number)
-        count = draw_pool(model.keep, model.other, state, slots, names, base, known, later.pools, size)
-    counts[place, _NONE] = own
-    counts[place, _ONE] = count
-    counts[place, U(2)] = own if has_tree or plan.stars else _ONE
-    counts[place, U(3)] = known
-    _deal(place, base, count, later)
-
-
-@njit
-def _settle(share, blocks, model, nodes, soon, slots, firsts):
-    """Say where a round's rows of a share of all nodes are: in the tables or, if blocks share them, in copies.
-
-    Copies are listed. Of a node's rows, a hash table has the first one, and `firsts` has for it the first ones as a
-    center and as a context; all are counted from 1.
-    """
-    names, places, dealt, starts = soon.names, soon.places, soon.dealt, soon.starts
-    block_counts, shared, again, counts, shares = soon.counts, soon.shared, soon.again, soon.shared_counts, model.shares
-    every = U(names.shape[0])
-    rows = every // U(block_counts.shape[0])
-    two_tables = U(model.centers.ctypes.data != model.contexts.ctypes.data)
-    begin = count = _NONE
-    for block in range(blocks):
-        begin += U(starts[block, share])
-        count += U(starts[block, share + _ONE] - starts[block, share])
-    size = _ONE
-    while size < U(2) * count:
-        size *= U(2)
-    # Tables of shares never overlap, not even that of a share without rows, which has one slot.
-    table, mask = U(4) * begin + share, size - _ONE
-    slots[table : table + size] = 0
-    soon.shared_starts[share] = U(2) * begin
-    counts[share] = 0
-    for block in range(blocks):
-        base = block * rows
-        end_of_centers, first_context = U(block_counts[block, _NONE]), U(block_counts[block, U(2)])
-        for i in range(base + U(starts[block, share]), base + U(starts[block, share + _ONE])):
-            row = U(dealt[i])
-            node = U(names[base + row])
-            slot = (node * GOLDEN >> U(16)) & mask
-            while slots[table + slot] and U(names[U(slots[table + slot]) - _ONE]) != node:
-                slot = (slot + _ONE) & mask
-            if not slots[table + slot]:
-                slots[table + slot] = base + row + _ONE
-                firsts[base + row, _NONE] = 0
-                firsts[base + row, _ONE] = 0
-            entry = U(slots[table + slot]) - _ONE
-            for which in range(U(row >= end_of_centers), _ONE + U(row >= first_context)):
-                kind = which & two_tables
-                copy = base + row + (_NONE if which else every)
-                first = U(firsts[entry, kind])
-                if first == _NONE:
-                    first = copy + _ONE
-                    firsts[entry, kind] = first
-                    places[copy] = node
-                    if not (which and shares.shape[0] and shares[node] < np.float32(1.0)):
-                        continue
-                first -= _ONE
-                if U(places[first]) == node:
-                    places[first] = nodes + first
-                    shared[kind, U(2) * begin + U(counts[share, kind, _NONE])] = first
-                    counts[share, kind, _NONE] += 1
-                if first != copy:
-                    places[copy] = nodes + copy
-                    at = U(2) * begin + U(counts[share, kind, _ONE])
-                    again[kind, at, _NONE] = first
-                    again[kind, at, _ONE] = copy
-                    counts[share, kind, _ONE] += 1
-
-
-@njit
-def _block(number, place, work, model, plan, nodes, now, notes):
-    """Do the steps of one block; whether all is finite."""
-    offsets, names, places, where = work.offsets, now.names, now.places, now.where
-    rows, seen, products, steps, gain = notes.rows, notes.seen, notes.products, notes.steps, notes.gain
-    centers, contexts, slopes = model.centers, model.contexts, model.slopes
-    first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + _ONE])
-    begin, shift = U(offsets[first_walk]), U(names.shape[0])
-    base = place * (shift // U(now.counts.shape[0]))
-    own, count = base + U(now.counts[place, _NONE]), base + U(now.counts[place, _ONE])
-    first_context, known = base + U(now.counts[place, U(2)]), U(now.counts[place, U(3)])
-    fetch(contexts, nodes, names, places, _NONE, first_context, count)
-    fetch(centers, nodes, names, places, shift, base + _ONE, own)
-    pool, served, at, finite = base, 0, _NONE, True
-    for walk in range(first_walk, last_walk):
-        walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + _ONE]) - begin
-        for p in range(walk_begin, walk_begin + _ONE if plan.stars else walk_end):
-            if served == CENTERS_A_POOL:
-                pool += U(plan.pool)
-                served = 0
-            served += 1
-            rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(begin + p) + work.first_center))
-            low_end = p - U(plan.window) if p > walk_begin + U(plan.window) else walk_begin
-            high_end = walk_end if plan.stars else min(walk_end, p + U(plan.window) + _ONE)
-            mark = (begin + p + _ONE) * _A_CENTER
-            if model.path_starts.shape[0]:
-                listed = _look_along_paths(p, low_end, high_end, mark, now, base, notes)
-            else:
-                listed, at = _look_around(p, low_end, high_end, mark, plan, now, base, known, pool, at, notes)
-            center, pad = U(places[base + shift + U(where[base + p])]), nodes + base
-            finite &= move(
-                centers, center, contexts, rows, pad, listed, seen, slopes, plan, rate, products, steps, gain
-            )
-    if plan.floor > -np.inf:
-        for row in range(base + _ONE, own):
-            if U(places[row + shift]) < nodes:
-                raise_to(centers, U(places[row + shift]), plan.floor)
-        for row in range(first_context, count):
-            if U(places[row]) < nodes:
-                raise_to(contexts, U(places[row]), plan.floor)
-    return finite
-
-
-@njit
-def _take_notes(rows, width):
+def _make_scratch(rows, width):
     slots = 1
     while slots < 2 * rows:
         slots *= 2
-    return Notes(
+    return Scratch(
         np.empty(slots, np.int32),
         np.zeros(rows, np.uint64),
-        np.empty(rows + ABREAST, np.int64),
-        np.empty((2, rows + ABREAST), np.float32),
-        np.empty(AT_ONCE + ABREAST, np.float32),
-        np.empty(AT_ONCE, np.float32),
+        np.empty(rows + LANES, np.int64),
+        np.empty((2, rows + LANES), np.float32),
+        np.empty(MAX_ROWS + LANES, np.float32),
+        np.empty(MAX_ROWS, np.float32),
         np.empty(width, np.float32),
     )
 
 
+# Inlined: passing the arrays to a function of its own would cost more, in reference counts, than the work.
+@njit(inline="always")
+def _find_or_list_row(row, mark, base, count, row_location, marks, rows, observations):
+    """Return the position of a row in the center's list of `count` rows, and the new count; append it if it is new."""
+    i = U(marks[row]) - mark
+    if i >= count:
+        i = count
+        marks[row] = mark + i
+        rows[i] = row_location[base + row]
+        observations[ZERO, i] = 0
+        observations[ONE, i] = 0
+        count += ONE
+    return i, count
+
+
 @njit
-def _merge(share, model, plan, nodes, now):
-    """Bring copies of a share of the rows together."""
-    names, begin, counts = now.names, U(now.shared_starts[share]), now.shared_counts[share]
-    shared, again = now.shared[:, begin:], now.again[:, begin:]
-    bring_together(model.centers, nodes, names, shared[0], again[0], counts[0], model.shares[:0], plan.floor)
-    bring_together(model.contexts, nodes, names, shared[1], again[1], counts[1], model.shares, plan.floor)
+def _collect_observations(center, begin, end, mark, config, round_, base, walks_end, pool, at, scratch):
+    """List the rows that a center observes, and how often as 0 and as 1.
+
+    Contexts are at the positions from `begin` to `end`. Negatives come from the pool that begins at `pool`, from its
+    entry `at` on. Returns the number of rows, and where in the pool to go on.
+    """
+    position_row, negative_row, row_location = round_.position_row, round_.negative_row, round_.row_location
+    marks, rows, observations = scratch.marks, scratch.rows, scratch.observations
+    count = ZERO
+    position = begin
+    while position < end:
+        # A group of contexts...
+        first = position
+        group = ZERO
+        while position < end and group < U(config.group_size):
+            if position != center:
+                row = U(position_row[base + position])
+                i, count = _find_or_list_row(row, mark, base, count, row_location, marks, rows, observations)
+                observations[ONE, i] += np.float32(1.0)
+                group += ONE
+            position += ONE
+        # ... and its negatives, each observed once for each context of the group that is another node.
+        for _ in range(U(config.negatives) if group else ZERO):
+            row = U(negative_row[pool + at])
+            at = at + ONE if at + ONE < U(config.pool_size) else ZERO
+            times = group
+            if row < walks_end:
+                for k in range(first, position):
+                    times -= U(k != center) & U(U(position_row[base + k]) == row)
+            if times:
+                i, count = _find_or_list_row(row, mark, base, count, row_location, marks, rows, observations)
+                observations[ZERO, i] += np.float32(times)
+    return count, at
+
+
+@njit
+def _collect_path_observations(center, begin, end, mark, round_, base, scratch):
+    """List the inner nodes on the paths to a center's contexts, and how often paths take branch 0 and 1 there."""
+    path_start, path_step, row_location = round_.path_start, round_.path_step, round_.row_location
+    marks, rows, observations = scratch.marks, scratch.rows, scratch.observations
+    count = ZERO
+    for position in range(begin, end):
+        if position == center:
+            continue
+        for k in range(U(path_start[base + position]), U(path_start[base + position + ONE])):
+            row, branch = U(path_step[k] >> 1), U(path_step[k] & 1)
+            i, count = _find_or_list_row(row, mark, base, count, row_location, marks, rows, observations)
+            observations[branch, i] += np.float32(1.0)
+    return count
+
+
+@njit
+def _clip_own_rows(table, n_nodes, row_location, begin, end, floor):
+    """Clip the rows of a block that are in the table itself; copies are clipped when they are merged."""
+    for row in range(begin, end):
+        if U(row_location[row]) < n_nodes:
+            clip_below(table, U(row_location[row]), floor)
+
+
+@njit
+def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
+    """Do the steps of block `number` of the work, a block of the round; return whether all vectors are finite."""
+    offsets, row_location, position_row = work.offsets, round_.row_location, round_.position_row
+    rows, observations, scores, steps = scratch.rows, scratch.observations, scratch.scores, scratch.steps
+    centers, contexts, splines, new_center = model.centers, model.contexts, model.splines, scratch.new_center
+    first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + ONE])
+    begin, shift = U(offsets[first_walk]), U(round_.row_node.shape[0])
+    base, bounds = block * rows_per_block(round_), round_.bounds
+    centers_end, rows_end = base + U(bounds[block, CENTERS_END]), base + U(bounds[block, ROWS_END])
+    contexts_begin, walks_end = base + U(bounds[block, CONTEXTS_BEGIN]), U(bounds[block, WALKS_END])
+    fetch_rows(contexts, n_nodes, round_.row_node, row_location, ZERO, contexts_begin, rows_end)
+    fetch_rows(centers, n_nodes, round_.row_node, row_location, shift, base + ONE, centers_end)
+    pool, served, at, finite = base, 0, ZERO, True
+    for walk in range(first_walk, last_walk):
+        walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + ONE]) - begin
+        for p in range(walk_begin, walk_begin + ONE if config.stars else walk_end):
+            if served == CENTERS_PER_POOL:
+                pool += U(config.pool_size)
+                served = 0
+            served += 1
+            decay = config.rate_decay * np.float64(np.int64(begin + p) + work.first_position)
+            rate = np.float32(config.learning_rate - decay)
+            low = p - U(config.window) if p > walk_begin + U(config.window) else walk_begin
+            high = walk_end if config.stars else min(walk_end, p + U(config.window) + ONE)
+            mark = (begin + p + ONE) * _MARK_STEP
+            if model.path_starts.shape[0]:
+                count = _collect_path_observations(p, low, high, mark, round_, base, scratch)
+            else:
+                count, at = _collect_observations(
+                    p, low, high, mark, config, round_, base, walks_end, pool, at, scratch
+                )
+            center, pad = U(row_location[base + shift + U(position_row[base + p])]), n_nodes + base
+            finite &= sgd_step(
+                centers, center, contexts, rows, pad, count, observations, splines, config, rate, scores, steps,
+                new_center
+            )  # fmt: skip
+    if config.floor > -np.inf:
+        _clip_own_rows(centers, n_nodes, row_location, base + shift + ONE, centers_end + shift, config.floor)
+        _clip_own_rows(contexts, n_nodes, row_location, contexts_begin, rows_end, config.floor)
+    return finite
+
+
+@njit
+def _run_tasks(work, model, config, workspace, rounds, done, n_train, n_resolve, n_index, scratch):
+    """Take tasks until none is left: train blocks of one round, resolve the next, index blocks of the upcoming one."""
+    current, next_round, upcoming = rounds
+    n_nodes, counters, n_shards = U(workspace.n_nodes), workspace.counters, U(N_SHARDS)
+    while True:
+        task = U(atomic_add(counters, NEXT_TASK, 1))
+        if task < n_train:
+            if not _train_block(done + task, task, work, model, config, n_nodes, current, scratch):
+                atomic_add(counters, DIVERGED, 1)
+        elif task < n_train + n_shards:
+            shard = task - n_train
+            resolve_shared_rows(shard, n_resolve, model, n_nodes, next_round, workspace.slots, workspace.firsts)
+        elif task < n_train + n_shards + n_index:
+            block = task - n_shards - n_train
+            index_rows(done + n_train + n_resolve + block, block, work, model, config, upcoming, scratch.slots)
+        else:
+            break
+
+
+@njit
+def _run_merges(model, config, workspace, current):
+    """Take shards until none is left, and merge their copies."""
+    while True:
+        shard = U(atomic_add(workspace.counters, NEXT_MERGE, 1))
+        if shard >= U(N_SHARDS):
+            break
+        merge_copies(shard, model, config, U(workspace.n_nodes), current)
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def train(thread, threads, work, model, plan, room):
-    """What one of some threads does of the work; blocks that are merged. Stops before merging what is not finite."""
-    now, soon, later, nodes, signals = room.now, room.soon, room.later, U(room.nodes), room.signals
-    count, most = U(work.blocks.shape[0] - 1), U(now.counts.shape[0])
-    notes = _take_notes(now.names.shape[0] // now.counts.shape[0], model.centers.shape[1])
-    done, trained, settled = _NONE, _NONE, _NONE
+def train(thread, threads, work, model, config, workspace):
+    """Train all blocks of some work, as one of several threads; return the number of blocks that are merged.
+
+    The stages of a round are index, resolve, train and merge; three rounds are under way, each one stage apart.
+    Training stops before it merges a round with a vector that is not finite.
+    """
+    current, next_round, upcoming, counters = workspace.current, workspace.next, workspace.upcoming, workspace.counters
+    n_blocks, max_blocks = U(work.blocks.shape[0] - 1), U(current.bounds.shape[0])
+    scratch = _make_scratch(current.row_node.shape[0] // current.bounds.shape[0], model.centers.shape[1])
+    done, n_train, n_resolve = ZERO, ZERO, ZERO
     while True:
-        # A round is named, then settled, then trained, each while those before it are a step further.
-        named = min(most, count - done - trained - settled)
-        while True:
-            ticket = U(atomic_add(signals, TICKET, 1))
-            if ticket < trained:
-                if not _block(done + ticket, ticket, work, model, plan, nodes, now, notes):
-                    atomic_add(signals, BROKEN, 1)
-            elif ticket < trained + U(SHARES):
-                _settle(ticket - trained, settled, model, nodes, soon, room.slots, room.firsts)
-            elif ticket < U(SHARES) + trained + named:
-                place = ticket - U(SHARES) - trained
-                _name(done + trained + settled + place, place, work, model, plan, later, notes.slots)
-            else:
-                break
-        wait_for_all(signals, threads)
-        if atomic_load(signals, BROKEN) > 0 or atomic_load(signals, ABANDONED) > 0:
+        n_index = min(max_blocks, n_blocks - done - n_train - n_resolve)
+        rounds = (current, next_round, upcoming)
+        _run_tasks(work, model, config, workspace, rounds, done, n_train, n_resolve, n_index, scratch)
+        wait_for_all(counters, threads)
+        if atomic_load(counters, DIVERGED) > 0 or atomic_load(counters, ABANDONED) > 0:
             return done
         if thread == 0:
-            signals[TICKET] = 0
-        while trained:
-            share = U(atomic_add(signals, TICKET_TO_MERGE, 1))
-            if share >= U(SHARES):
-                break
-            _merge(share, model, plan, nodes, now)
-        done += trained
-        trained, settled = settled, named
-        now, soon, later = soon, later, now
-        wait_for_all(signals, threads)
+            counters[NEXT_TASK] = 0
+        if n_train:
+            _run_merges(model, config, workspace, current)
+        done += n_train
+        n_train, n_resolve = n_resolve, n_index
+        current, next_round, upcoming = next_round, upcoming, current
+        wait_for_all(counters, threads)
         if thread == 0:
-            signals[TICKET_TO_MERGE] = 0
-        if trained + settled == _NONE or atomic_load(signals, ABANDONED) > 0:
+            counters[NEXT_MERGE] = 0
+        if n_train + n_resolve == ZERO or atomic_load(counters, ABANDONED) > 0:
             return done

@@ -1,122 +1,122 @@
-"""Training and judging one pair after the other: plain loops beside the fast ones."""
+"""Plain loops beside the fast ones: training one pair after the other, and the log-likelihood of held-out pairs."""
 
 import numpy as np
 from numba import njit
 
+from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, REORDER, ZERO, U, mix
 from efge.kernels.intrinsics import prefetch
-from efge.kernels.random import GOLDEN, U, mix, pick, stream, unit
-
-# Lets LLVM reorder sums, which makes them fast; unlike fastmath=True it still honors NaN and infinity.
-REORDER = {"reassoc", "contract", "nsz", "arcp"}
-_NONE, _ONE = U(0), U(1)
-# Entries in a cache line.
-_LINE = U(16)
+from efge.kernels.random import sample_alias, stream_state
 
 
 @njit(fastmath=REORDER)
-def _slope(slopes, observed, place):
-    """A slope by its cubic, at a place on the scale of the cells; places outside count as the first or the last."""
-    place = min(max(np.float32(0.0), place), np.float32(slopes.shape[1] - 1))
-    cell = U(np.int32(place))
-    u = place - np.float32(np.int32(place))
-    return slopes[observed, cell, _NONE] + u * (
-        slopes[observed, cell, _ONE] + u * (slopes[observed, cell, U(2)] + u * slopes[observed, cell, U(3)])
+def _evaluate_spline(splines, observed, position):
+    """Evaluate the spline of observing 0 or 1 at a position on the scale of its intervals.
+
+    A position outside the spline counts as its first or last one.
+    """
+    position = min(max(np.float32(0.0), position), np.float32(splines.shape[1] - 1))
+    interval = U(np.int32(position))
+    u = position - np.float32(np.int32(position))
+    return splines[observed, interval, ZERO] + u * (
+        splines[observed, interval, ONE]
+        + u * (splines[observed, interval, U(2)] + u * splines[observed, interval, U(3)])
     )
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
-def train_plainly(work, model, plan):
-    """One pair after the other, in the tables themselves; each context meets negatives of its own. No threads.
+@njit(inline="always")
+def _train_pair(centers, contexts, splines, center, row, observed, rate, config, gain):
+    """Update a row of contexts by one observation, and add what the center gains; return whether the score is finite.
 
-    The arguments are those of the fast trainer. The answer is whether all is finite; if not, training stopped there.
+    With s the score, a the center and b the row, g = rate * gradient(s); b gains g a, and a will gain g b.
     """
-    centers, contexts, slopes, nodes, offsets = model.centers, model.contexts, model.slopes, work.nodes, work.offsets
-    width = U(centers.shape[1])
-    gain = np.empty(width, np.float32)
-    low, scale, floor = np.float32(plan.low), np.float32(plan.scale), np.float32(plan.floor)
+    low, scale, floor = np.float32(config.score_min), np.float32(config.spline_scale), np.float32(config.floor)
+    s = np.float32(0.0)
+    for j in range(U(gain.shape[0])):
+        s += centers[center, j] * contexts[row, j]
+    if not abs(s) < np.inf:
+        return False
+    g = rate * _evaluate_spline(splines, observed, (s - low) * scale)
+    for j in range(U(gain.shape[0])):
+        gain[j] += g * contexts[row, j]
+        contexts[row, j] = max(floor, contexts[row, j] + g * centers[center, j])
+    return True
+
+
+@njit(cache=True, nogil=True, fastmath=REORDER)
+def train_reference(work, model, config):
+    """Train one pair after the other, in the tables themselves; each context has negatives of its own. No threads.
+
+    The arguments are those of the fast trainer. Returns whether all scores are finite; training stops at one that is
+    not.
+    """
+    centers, contexts, splines = model.centers, model.contexts, model.splines
+    nodes, offsets = work.nodes, work.offsets
+    gain, floor = np.empty(centers.shape[1], np.float32), np.float32(config.floor)
     for number in range(U(work.blocks.shape[0] - 1)):
-        state = stream(work.key, work.first_block + number)
-        for walk in range(U(work.blocks[number]), U(work.blocks[number + _ONE])):
-            begin, end = U(offsets[walk]), U(offsets[walk + _ONE])
+        state = stream_state(work.key, work.first_block + number)
+        for walk in range(U(work.blocks[number]), U(work.blocks[number + ONE])):
+            begin, end = U(offsets[walk]), U(offsets[walk + ONE])
             for p in range(begin, end):
                 center = U(nodes[p])
-                rate = np.float32(plan.rate - plan.rate_fall * np.float64(np.int64(p) + work.first_center))
-                first = p - U(plan.window) if p > begin + U(plan.window) else begin
-                for c in range(first, min(end, p + U(plan.window) + _ONE)):
+                decay = config.rate_decay * np.float64(np.int64(p) + work.first_position)
+                rate = np.float32(config.learning_rate - decay)
+                first = p - U(config.window) if p > begin + U(config.window) else begin
+                for c in range(first, min(end, p + U(config.window) + ONE)):
                     if c == p:
                         continue
                     gain[:] = 0.0
                     context = U(nodes[c])
-                    for i in range(U(plan.negatives) + _ONE):
+                    for i in range(U(config.negatives) + ONE):
                         row = context
                         if i:
                             state += GOLDEN
-                            row = pick(model.keep, model.other, mix(state))
+                            row = sample_alias(model.prob, model.alias, mix(state))
                             if row == context:
                                 continue
-                        s = np.float32(0.0)
-                        for j in range(width):
-                            s += centers[center, j] * contexts[row, j]
-                        if not abs(s) < np.inf:
+                        observed = U(i == ZERO)
+                        if not _train_pair(centers, contexts, splines, center, row, observed, rate, config, gain):
                             return False
-                        g = rate * _slope(slopes, U(i == _NONE), (s - low) * scale)
-                        for j in range(width):
-                            gain[j] += g * contexts[row, j]
-                            contexts[row, j] = max(floor, contexts[row, j] + g * centers[center, j])
-                    for j in range(width):
+                    for j in range(U(gain.shape[0])):
                         centers[center, j] = max(floor, centers[center, j] + gain[j])
     return True
 
 
-@njit(cache=True, nogil=True)
-def spread(key, table, begin, end, dim, low, high):
-    """Fill the first `dim` entries of rows with uniform random numbers, from a stream for each row."""
-    for row in range(U(begin), U(end)):
-        state = stream(key, row)
-        for j in range(U(dim)):
-            state += GOLDEN
-            table[row, j] = low + (high - low) * unit(mix(state))
-
-
-@njit(cache=True, nogil=True)
-def draw(key, keep, other, drawn):
-    """Fill an array with numbers drawn by an alias table."""
-    state = stream(key, _NONE)
-    for i in range(U(drawn.shape[0])):
-        state += GOLDEN
-        drawn[i] = pick(keep, other, mix(state))
-
-
 @njit(cache=True, nogil=True, fastmath=REORDER)
-def mean_log_likelihood(centers, contexts, sample, log_probs, low, scale):
-    """Mean over rows (center, context, negatives...) of the log-likelihood of seeing the context and no negative."""
+def mean_log_likelihood(centers, contexts, sample, log_probs, score_min, spline_scale):
+    """Mean log-likelihood over rows (center, context, negatives...) of observing the context and no negative.
+
+    A negative that is the context itself does not count.
+    """
     width = U(centers.shape[1])
     total = 0.0
     for i in range(U(sample.shape[0])):
-        ahead = min(i + _ONE, U(sample.shape[0] - 1))
-        for j in range(_NONE, width, _LINE):
-            prefetch(centers, np.int64(U(sample[ahead, _NONE]) * width + j))
-            for k in range(_ONE, U(sample.shape[1])):
+        ahead = min(i + ONE, U(sample.shape[0] - 1))
+        for j in range(ZERO, width, U(CACHE_LINE)):
+            prefetch(centers, np.int64(U(sample[ahead, ZERO]) * width + j))
+            for k in range(ONE, U(sample.shape[1])):
                 prefetch(contexts, np.int64(U(sample[ahead, k]) * width + j))
-        center = U(sample[i, _NONE])
-        for k in range(_ONE, U(sample.shape[1])):
-            if k > _ONE and sample[i, k] == sample[i, _ONE]:
+        center = U(sample[i, ZERO])
+        for k in range(ONE, U(sample.shape[1])):
+            if k > ONE and sample[i, k] == sample[i, ONE]:
                 continue
             s = np.float32(0.0)
             for j in range(width):
                 s += centers[center, j] * contexts[U(sample[i, k]), j]
-            total += _slope(log_probs, U(k == _ONE), np.float32((s - low) * scale))
+            total += _evaluate_spline(log_probs, U(k == ONE), np.float32((s - score_min) * spline_scale))
     return total / sample.shape[0]
 
 
 @njit(cache=True, nogil=True, fastmath=REORDER)
 def mean_path_log_likelihood(centers, inner, sample, path_starts, paths):
-    """Mean over rows (center, context) of the log-probability of the turns on the context's path, a sigmoid each."""
+    """Mean log-probability over rows (center, context) of the branches on the context's path, one sigmoid for each.
+
+    With s the score of a center and an inner node, branch 1 has the probability sigmoid(s) and branch 0 sigmoid(-s).
+    """
     width = U(centers.shape[1])
     total = 0.0
     for i in range(U(sample.shape[0])):
-        center, context = U(sample[i, _NONE]), U(sample[i, _ONE])
-        for k in range(U(path_starts[context]), U(path_starts[context + _ONE])):
+        center, context = U(sample[i, ZERO]), U(sample[i, ONE])
+        for k in range(U(path_starts[context]), U(path_starts[context + ONE])):
             row = U(paths[k] >> 1)
             s = np.float32(0.0)
             for j in range(width):

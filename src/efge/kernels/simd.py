@@ -1,7 +1,8 @@
-"""Rows of float32 tables, eight at a time, in vector instructions that a compiler does not find by itself.
+"""Eight rows of a float32 table at a time, in vector instructions that a compiler does not find by itself.
 
-Rows have a multiple of CHUNK entries; what is past the vectors' dimension is zero. The eight rows share one pass over
-the vector that meets them, so that it is loaded once, and may be moved without a test that they differ.
+Rows are padded with zeros to a multiple of CACHE_LINE entries, which are handled together: two AVX registers. The eight
+rows share one pass over the center's vector, so that it is loaded once. They are updated without a test that they are
+different rows: the caller makes sure of that. The formulas are in docs/mathematics.md.
 """
 
 from llvmlite import ir
@@ -9,19 +10,19 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-# Entries of a row that are handled together: a cache line, two AVX registers.
-CHUNK = 16
+from efge.kernels.common import CACHE_LINE
+
 # Rows that are handled together: their sums, or their steps, fill half of the registers.
-ABREAST = 8
+LANES = 8
 
 _FLOAT, _INT32, _INT64 = ir.FloatType(), ir.IntType(32), ir.IntType(64)
-_VECTOR, _CUBIC = ir.VectorType(_FLOAT, ABREAST), ir.VectorType(_FLOAT, 4)
-_ORDER = ir.VectorType(_INT32, ABREAST)
+_VECTOR, _CUBIC = ir.VectorType(_FLOAT, LANES), ir.VectorType(_FLOAT, 4)
+_ORDER = ir.VectorType(_INT32, LANES)
 _ONE = ir.Constant(_INT64, 1)
 
 
-class _Eight:
-    """Vectors of eight numbers."""
+class _Vectors:
+    """Code for vectors of LANES numbers."""
 
     def __init__(self, builder):
         self.builder = builder
@@ -36,30 +37,31 @@ class _Eight:
 
     def multiply_add(self, a, b, c):
         kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{ABREAST}f32")
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
         return self.builder.call(function, [a, b, c])
 
     def broadcast(self, scalar):
         undefined = ir.Constant(_VECTOR, ir.Undefined)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(_INT32, 0))
-        return self.builder.shuffle_vector(first, undefined, ir.Constant(_ORDER, [0] * ABREAST))
+        return self.builder.shuffle_vector(first, undefined, ir.Constant(_ORDER, [0] * LANES))
 
     def constant(self, value):
-        return ir.Constant(_VECTOR, [value] * ABREAST)
+        return ir.Constant(_VECTOR, [value] * LANES)
 
-    def largest(self, a, b):
-        """The larger one of two; b where a is not a number."""
+    def maximum(self, a, b):
+        """Larger one of two; b where a is NaN."""
         return self.builder.select(self.builder.fcmp_ordered(">", a, b), a, b)
 
-    def smallest(self, a, b):
+    def minimum(self, a, b):
+        """Smaller one of two; b where a is NaN."""
         return self.builder.select(self.builder.fcmp_ordered("<", a, b), a, b)
 
     def sums(self, vectors):
-        """One vector with the sum of each of eight: neighbors are added, and the results interleaved, three times."""
+        """Return one vector with the sums of eight vectors: three times, add neighbors and interleave the results."""
         for width in (1, 2, 4):
             low, high = [], []
-            for block in range(0, ABREAST, 2 * width):
-                low += [*range(block, block + width), *range(ABREAST + block, ABREAST + block + width)]
+            for block in range(0, LANES, 2 * width):
+                low += [*range(block, block + width), *range(LANES + block, LANES + block + width)]
                 high += [i + width for i in low[-2 * width :]]
             low, high = ir.Constant(_ORDER, low), ir.Constant(_ORDER, high)
             pairs = zip(vectors[::2], vectors[1::2], strict=True)
@@ -69,13 +71,13 @@ class _Eight:
             ]
         return vectors[0]
 
-    def columns(self, fours):
-        """Four vectors of eight from eight vectors of four, by shuffles that join, pair and part them."""
+    def transpose(self, fours):
+        """Transpose eight vectors of four into four vectors of eight, by shuffles."""
 
         def shuffled(a, b, order):
             return self.builder.shuffle_vector(a, b, ir.Constant(_ORDER, order))
 
-        joined = [shuffled(fours[i], fours[i + 4], [*range(ABREAST)]) for i in range(4)]
+        joined = [shuffled(fours[i], fours[i + 4], [*range(LANES)]) for i in range(4)]
         even, odd = [0, 8, 1, 9, 4, 12, 5, 13], [2, 10, 3, 11, 6, 14, 7, 15]
         first, second = (shuffled(*joined[:2], order) for order in (even, odd))
         third, fourth = (shuffled(*joined[2:], order) for order in (even, odd))
@@ -83,161 +85,173 @@ class _Eight:
         return [shuffled(*pair, order) for pair in ((first, third), (second, fourth)) for order in (low, high)]
 
 
-class _Rows(_Eight):
-    """Code that goes over the entries of one row of `vectors` and eight rows of `table`."""
+class _RowLoop(_Vectors):
+    """Code that goes over the entries of one center and eight rows of `table`."""
 
-    def __init__(self, context, builder, kinds, vectors, vector, table, rows, first):
+    def __init__(self, context, builder, types_, centers, center, table, rows, first):
         super().__init__(builder)
-        vectors = context.make_array(kinds[0])(context, builder, vectors)
-        table = context.make_array(kinds[2])(context, builder, table)
-        numbers = builder.gep(context.make_array(kinds[3])(context, builder, rows).data, [first])
-        self.width = cgutils.unpack_tuple(builder, vectors.shape, 2)[1]
-        self.vector = builder.gep(vectors.data, [builder.mul(vector, self.width)])
-        numbers = [builder.load(builder.gep(numbers, [ir.Constant(_INT64, i)])) for i in range(ABREAST)]
+        centers = context.make_array(types_[0])(context, builder, centers)
+        table = context.make_array(types_[2])(context, builder, table)
+        numbers = builder.gep(context.make_array(types_[3])(context, builder, rows).data, [first])
+        self.width = cgutils.unpack_tuple(builder, centers.shape, 2)[1]
+        self.center = builder.gep(centers.data, [builder.mul(center, self.width)])
+        numbers = [builder.load(builder.gep(numbers, [ir.Constant(_INT64, i)])) for i in range(LANES)]
         self.rows = [builder.gep(table.data, [builder.mul(number, self.width)]) for number in numbers]
 
-    def chunks(self):
-        """A loop over the row; in it, the two halves of a chunk."""
-        step = ir.Constant(_INT64, CHUNK)
+    def cache_lines(self):
+        """Loop over the cache lines of a row."""
+        step = ir.Constant(_INT64, CACHE_LINE)
         return cgutils.for_range_slice(self.builder, ir.Constant(_INT64, 0), self.width, step, inc=True)
 
     def half(self, offset, which):
-        return self.builder.add(offset, ir.Constant(_INT64, which * ABREAST))
+        """Offset of the first or second half of a cache line."""
+        return self.builder.add(offset, ir.Constant(_INT64, which * LANES))
 
 
-class _Slopes(_Eight):
-    """Code that adds up the slopes of what eight rows observe, given as cubic polynomials for cells of scores."""
+class _Splines(_Vectors):
+    """Code that evaluates the gradient of all that eight rows observe, by cubic splines."""
 
-    def __init__(self, context, builder, kinds, slopes, seen, first):
+    def __init__(self, context, builder, types_, splines, observations, first):
         super().__init__(builder)
-        slopes = context.make_array(kinds[0])(context, builder, slopes)
-        seen = context.make_array(kinds[1])(context, builder, seen)
-        self.last = builder.sub(cgutils.unpack_tuple(builder, slopes.shape, 3)[1], ir.Constant(_INT64, 1))
-        self.zeros_cubics = slopes.data
-        self.ones_cubics = builder.gep(slopes.data, [builder.mul(builder.add(self.last, _ONE), ir.Constant(_INT64, 4))])
-        self.zeros = builder.gep(seen.data, [first])
-        self.ones = builder.gep(self.zeros, [cgutils.unpack_tuple(builder, seen.shape, 2)[1]])
+        splines = context.make_array(types_[0])(context, builder, splines)
+        observations = context.make_array(types_[1])(context, builder, observations)
+        self.last = builder.sub(cgutils.unpack_tuple(builder, splines.shape, 3)[1], ir.Constant(_INT64, 1))
+        self.splines_of_0 = splines.data
+        self.splines_of_1 = builder.gep(
+            splines.data, [builder.mul(builder.add(self.last, _ONE), ir.Constant(_INT64, 4))]
+        )
+        self.zeros = builder.gep(observations.data, [first])
+        self.ones = builder.gep(self.zeros, [cgutils.unpack_tuple(builder, observations.shape, 2)[1]])
 
-    def at(self, place):
-        """Sums of slopes at places on the scale of the cells, and how they change; outside is the first or last."""
+    def evaluate(self, position):
+        """Return gradients, and their derivatives, at positions on the scale of the spline's intervals.
+
+        A position outside the spline counts as its first or last one.
+        """
         builder = self.builder
-        place = self.largest(place, self.constant(0.0))
-        place = self.smallest(place, self.broadcast(builder.sitofp(self.last, _FLOAT)))
-        cell = builder.fptosi(place, _ORDER)
-        u = builder.fsub(place, builder.sitofp(cell, _VECTOR))
-        a, b, c, d = self.columns([self._cubic(cell, i) for i in range(ABREAST)])
+        position = self.maximum(position, self.constant(0.0))
+        position = self.minimum(position, self.broadcast(builder.sitofp(self.last, _FLOAT)))
+        interval = builder.fptosi(position, _ORDER)
+        u = builder.fsub(position, builder.sitofp(interval, _VECTOR))
+        a, b, c, d = self.transpose([self._cubic(interval, i) for i in range(LANES)])
         three_d = builder.fmul(d, self.constant(3.0))
         two_c = builder.fadd(c, c)
-        change = self.multiply_add(u, self.multiply_add(u, three_d, two_c), b)
-        return self.multiply_add(u, self.multiply_add(u, self.multiply_add(u, d, c), b), a), change
+        derivative = self.multiply_add(u, self.multiply_add(u, three_d, two_c), b)
+        return self.multiply_add(u, self.multiply_add(u, self.multiply_add(u, d, c), b), a), derivative
 
-    def _cubic(self, cell, row):
-        """The polynomial of all that one row observes."""
+    def _cubic(self, interval, row):
+        """Return the polynomial of all that one row observes: the sum of its zeros' and its ones' polynomials."""
         builder = self.builder
-        index = builder.zext(builder.extract_element(cell, ir.Constant(_INT32, row)), _INT64)
+        index = builder.zext(builder.extract_element(interval, ir.Constant(_INT32, row)), _INT64)
         index = builder.mul(index, ir.Constant(_INT64, 4))
         total = None
-        for cubics, seen in ((self.zeros_cubics, self.zeros), (self.ones_cubics, self.ones)):
-            one = builder.load(builder.bitcast(builder.gep(cubics, [index]), _CUBIC.as_pointer()), align=4)
-            times = builder.load(builder.gep(seen, [ir.Constant(_INT64, row)]))
+        for spline, counts in ((self.splines_of_0, self.zeros), (self.splines_of_1, self.ones)):
+            cubic = builder.load(builder.bitcast(builder.gep(spline, [index]), _CUBIC.as_pointer()), align=4)
+            count = builder.load(builder.gep(counts, [ir.Constant(_INT64, row)]))
             undefined = ir.Constant(_CUBIC, ir.Undefined)
-            times = builder.insert_element(undefined, times, ir.Constant(_INT32, 0))
-            times = builder.shuffle_vector(times, undefined, ir.Constant(ir.VectorType(_INT32, 4), [0] * 4))
-            total = builder.fmul(one, times) if total is None else builder.fadd(total, builder.fmul(one, times))
+            count = builder.insert_element(undefined, count, ir.Constant(_INT32, 0))
+            count = builder.shuffle_vector(count, undefined, ir.Constant(ir.VectorType(_INT32, 4), [0] * 4))
+            total = builder.fmul(cubic, count) if total is None else builder.fadd(total, builder.fmul(cubic, count))
         return total
 
 
 @intrinsic
-def meet_rows(typing_context, vectors, vector, table, rows, first, products, place):
-    """Inner products of one row of `vectors` with eight rows of `table`, and, as the ninth, with itself.
+def dot_rows(typing_context, centers, center, table, rows, first, scores, out):
+    """Compute the inner products of a center with eight rows of `table`, and with itself.
 
-    The eight are those from rows[first] on; products go to products[place] and on, where there is room for 16.
+    The rows are table[rows[first]] and the seven after it. Their products go to scores[out : out + 8]; the center's
+    square goes to the eight entries after that.
     """
 
     def generate(context, builder, signature, args):
-        over = _Rows(context, builder, signature.args, *args[:5])
-        sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(ABREAST + 1)]
-        for sum_place in sums:
-            builder.store(over.constant(0.0), sum_place)
-        with over.chunks() as (offset, _):
+        loop = _RowLoop(context, builder, signature.args, *args[:5])
+        sums = [cgutils.alloca_once(builder, _VECTOR) for _ in range(LANES + 1)]
+        for partial in sums:
+            builder.store(loop.constant(0.0), partial)
+        with loop.cache_lines() as (offset, _):
             for which in range(2):
-                at = over.half(offset, which)
-                x = over.load(over.vector, at)
-                for sum_place, y in zip(sums, [*(over.load(row, at) for row in over.rows), x], strict=True):
-                    builder.store(over.multiply_add(x, y, builder.load(sum_place)), sum_place)
-        *rows, itself = (builder.load(sum_place) for sum_place in sums)
-        out = builder.gep(context.make_array(signature.args[5])(context, builder, args[5]).data, [args[6]])
-        over.store(over.sums(rows), out)
-        over.store(over.sums([itself] * ABREAST), builder.gep(out, [ir.Constant(_INT64, ABREAST)]))
+                at = loop.half(offset, which)
+                x = loop.load(loop.center, at)
+                for partial, y in zip(sums, [*(loop.load(row, at) for row in loop.rows), x], strict=True):
+                    builder.store(loop.multiply_add(x, y, builder.load(partial)), partial)
+        *products, square = (builder.load(partial) for partial in sums)
+        scores = builder.gep(context.make_array(signature.args[5])(context, builder, args[5]).data, [args[6]])
+        loop.store(loop.sums(products), scores)
+        loop.store(loop.sums([square] * LANES), builder.gep(scores, [ir.Constant(_INT64, LANES)]))
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(vectors, index, table, rows, index, products, index), generate
+    return types.void(centers, index, table, rows, index, scores, index), generate
 
 
 @intrinsic
-def choose_steps(typing_context, slopes, seen, first, products, place, square, low, scale, rate, steps):
-    """Add to the steps of eight rows along what meets them, by what they observe, and to their products accordingly.
+def step_sizes(typing_context, splines, observations, first, scores, at, square, low, scale, rate, steps):
+    """Add the step sizes of eight rows along a center to steps[at : at + 8], and move their scores accordingly.
 
-    A row sees 0 and 1 as often as the first and second row of `seen` say, from `first` on. Were its m observations made
-    one after the other, each would meet a slope that those before have changed; so the sum of the slopes is divided by
-    1 - (m - 1) / 2m times the change of the sum, where that is against it, with the score that the sum moves. No
-    observation moves a score by more than 1. The answer is what the steps are worth along what meets the rows, and not
-    a number where a product is not finite.
+    Row i observes 0 observations[0, i] times and 1 observations[1, i] times, from i = `first` on: m times in all. With
+    g the sum of their gradients at the score s, g' its derivative and |a|^2 the square of the center, the size is
+
+        step = rate g / (1 - rate |a|^2 min(g', 0) (m - 1) / 2m),   at most m / |a|^2 in size,
+
+    which is about what m single steps would add up to, each with the gradient that those before it have left. No
+    observation therefore moves a score by more than 1. The new score is s + step |a|^2.
+
+    Returns what the steps add to the center along itself: the sum of step (step (m - 1) / 2m + earlier steps); NaN if a
+    score is not finite.
     """
 
     def generate(context, builder, signature, args):
-        slopes = _Slopes(context, builder, signature.args, *args[:3])
-        products, steps = (
+        code = _Splines(context, builder, signature.args, *args[:3])
+        scores, steps = (
             builder.gep(context.make_array(signature.args[i])(context, builder, args[i]).data, [args[4]])
             for i in (3, 9)
         )
-        square, low, scale, rate = (slopes.broadcast(scalar) for scalar in args[5:9])
-        zero, one, two = (slopes.constant(number) for number in (0.0, 1.0, 2.0))
-        score, before = slopes.load(products), slopes.load(steps)
-        slope, change = slopes.at(builder.fmul(builder.fsub(score, low), scale))
-        often = builder.fadd(slopes.load(slopes.zeros), slopes.load(slopes.ones))
-        others = slopes.largest(builder.fsub(often, one), zero)
-        others = builder.fdiv(others, builder.fmul(two, slopes.largest(often, one)))
-        against = builder.fmul(scale, slopes.smallest(change, zero))
-        bend = builder.fmul(builder.fmul(rate, square), builder.fmul(against, others))
-        step = builder.fdiv(builder.fmul(rate, slope), builder.fsub(one, bend))
-        most = builder.fdiv(often, slopes.largest(square, slopes.constant(1e-9)))
-        step = slopes.largest(slopes.smallest(step, most), builder.fneg(most))
-        slopes.store(builder.fadd(before, step), steps)
-        slopes.store(slopes.multiply_add(step, square, score), products)
-        worth = builder.fmul(step, slopes.multiply_add(step, others, before))
-        worth = builder.fadd(worth, builder.fmul(score, zero))
-        return builder.extract_element(slopes.sums([worth] * ABREAST), ir.Constant(_INT32, 0))
+        square, low, scale, rate = (code.broadcast(scalar) for scalar in args[5:9])
+        zero, one, two = (code.constant(number) for number in (0.0, 1.0, 2.0))
+        score, before = code.load(scores), code.load(steps)
+        gradient, derivative = code.evaluate(builder.fmul(builder.fsub(score, low), scale))
+        m = builder.fadd(code.load(code.zeros), code.load(code.ones))
+        others = code.maximum(builder.fsub(m, one), zero)
+        others = builder.fdiv(others, builder.fmul(two, code.maximum(m, one)))
+        curvature = builder.fmul(scale, code.minimum(derivative, zero))
+        damping = builder.fmul(builder.fmul(rate, square), builder.fmul(curvature, others))
+        step = builder.fdiv(builder.fmul(rate, gradient), builder.fsub(one, damping))
+        limit = builder.fdiv(m, code.maximum(square, code.constant(1e-9)))
+        step = code.maximum(code.minimum(step, limit), builder.fneg(limit))
+        code.store(builder.fadd(before, step), steps)
+        code.store(code.multiply_add(step, square, score), scores)
+        center_step = builder.fmul(step, code.multiply_add(step, others, before))
+        center_step = builder.fadd(center_step, builder.fmul(score, zero))
+        return builder.extract_element(code.sums([center_step] * LANES), ir.Constant(_INT32, 0))
 
     index, number = types.int64, types.float32
-    arguments = (slopes, seen, index, products, index, number, number, number, number, steps)
+    arguments = (splines, observations, index, scores, index, number, number, number, number, steps)
     return number(*arguments), generate
 
 
 @intrinsic
-def move_rows(typing_context, vectors, vector, table, rows, first, steps, place, gain):
-    """Move eight rows of `table` along one of `vectors`, and add to `gain` what they were, each times its step.
+def update_rows(typing_context, centers, center, table, rows, first, steps, at, gain):
+    """Add to eight rows of `table` their step times the center, and to `gain` their step times the row before that.
 
-    The eight are those from rows[first] on; steps are those from steps[place] on.
+    The rows are table[rows[first]] and the seven after it, their steps steps[at : at + 8].
     """
 
     def generate(context, builder, signature, args):
-        over = _Rows(context, builder, signature.args, *args[:5])
+        loop = _RowLoop(context, builder, signature.args, *args[:5])
         steps = builder.gep(context.make_array(signature.args[5])(context, builder, args[5]).data, [args[6]])
-        steps = [builder.load(builder.gep(steps, [ir.Constant(_INT64, i)])) for i in range(ABREAST)]
-        steps = [over.broadcast(step) for step in steps]
+        steps = [builder.load(builder.gep(steps, [ir.Constant(_INT64, i)])) for i in range(LANES)]
+        steps = [loop.broadcast(step) for step in steps]
         gain = context.make_array(signature.args[7])(context, builder, args[7]).data
-        with over.chunks() as (offset, _):
+        with loop.cache_lines() as (offset, _):
             for which in range(2):
-                at = over.half(offset, which)
-                x, total = over.load(over.vector, at), over.load(gain, at)
-                for row, step in zip(over.rows, steps, strict=True):
-                    y = over.load(row, at)
-                    total = over.multiply_add(step, y, total)
-                    over.store(over.multiply_add(step, x, y), row, at)
-                over.store(total, gain, at)
+                at = loop.half(offset, which)
+                x, total = loop.load(loop.center, at), loop.load(gain, at)
+                for row, step in zip(loop.rows, steps, strict=True):
+                    y = loop.load(row, at)
+                    total = loop.multiply_add(step, y, total)
+                    loop.store(loop.multiply_add(step, x, y), row, at)
+                loop.store(total, gain, at)
         return context.get_dummy_value()
 
     index = types.int64
-    return types.void(vectors, index, table, rows, index, steps, index, gain), generate
+    return types.void(centers, index, table, rows, index, steps, index, gain), generate

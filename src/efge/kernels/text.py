@@ -1,40 +1,40 @@
 """Lines of bytes -> fields -> integers, floats, or numbers of names.
 
-Kernels point to bytes by their position and leave messages to their callers. A name is known by a key of two words: the
-name itself if it is short; for longer ones, callers verify that names with one key are one name.
+Kernels return the position of a problem and leave messages to their callers. A name has a key of two 64-bit words: the
+name itself if it is short, and a hash otherwise; callers check that long names with the same key are equal.
 """
 
 import numpy as np
 from numba import njit
 
+from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import prefetch
 
 NEWLINE, RETURN, SPACE, TAB, QUOTE = 10, 13, 32, 9, 34
 WHITESPACE = 0  # as a delimiter: any run of spaces and tabs
 
-_BATCH = 64
-U = np.uint64
-_ONE = np.uint64(1)
+# Keys whose slots are prefetched together.
+_AHEAD = 64
 _POWERS = 10.0 ** np.arange(23)
 
 
 @njit
 def _is_gap(byte, delimiter):
-    """A byte that may surround a field without belonging to it."""
+    """Whether a byte may surround a field without being part of it."""
     return byte == SPACE or byte == RETURN or (byte == TAB and delimiter != TAB)
 
 
 @njit
 def _skip_gap(data, position, high, delimiter):
     while position < high and _is_gap(data[position], delimiter):
-        position += _ONE
+        position += ONE
     return position
 
 
 @njit
 def _skip_line(data, position, high):
     while position < high and data[position] != NEWLINE:
-        position += _ONE
+        position += ONE
     return position
 
 
@@ -45,26 +45,26 @@ def _field_end(data, position, high, delimiter):
             byte = data[position]
             if byte <= SPACE and (byte == SPACE or byte == TAB or byte == NEWLINE or byte == RETURN):
                 break
-            position += _ONE
+            position += ONE
     else:
         while position < high and data[position] != delimiter and data[position] != NEWLINE:
-            position += _ONE
+            position += ONE
     return position
 
 
 @njit
 def _closing_quote(data, position, high, delimiter):
-    """Where the quoted field that opens at `position` closes; `position` itself if it never does."""
+    """Return where the quoted field that opens at `position` closes, or `position` itself if it never does."""
     begin = position
-    position += _ONE
+    position += ONE
     while position < high and data[position] != NEWLINE:
         if data[position] == QUOTE:
-            after = _skip_gap(data, position + _ONE, high, delimiter)
+            after = _skip_gap(data, position + ONE, high, delimiter)
             if after == high or data[after] == NEWLINE or data[after] == delimiter:
                 return position
-            if data[after] == QUOTE and after == position + _ONE:
-                position += _ONE
-        position += _ONE
+            if data[after] == QUOTE and after == position + ONE:
+                position += ONE
+        position += ONE
     return begin
 
 
@@ -76,85 +76,99 @@ def _has_quote(data, start, end):
     return False
 
 
-@njit(cache=True, nogil=True)
-def tokenize(data, delimiter, comments, starts, ends, firsts):
-    """Split bytes into fields; line i has the fields firsts[i] .. firsts[i + 1] - 1.
+@njit
+def _is_ignored(data, position, high, comments):
+    """Whether a line has no visible byte from `position` on, or begins a comment there."""
+    if position == high or data[position] == NEWLINE:
+        return True
+    for comment in comments:
+        if data[position] == comment:
+            return True
+    return False
 
-    Blank lines and lines that begin with a byte of `comments` are passed over. Returns the number of fields, of lines,
-    and of quoted fields in which quotes are doubled.
+
+@njit
+def _parse_field(data, position, high, delimiter):
+    """Return where the field at `position` starts and ends, where to go on, and whether it has doubled quotes."""
+    start = end = position
+    if delimiter != WHITESPACE and position < high and data[position] == QUOTE:
+        end = _closing_quote(data, position, high, delimiter)
+    if end > start:
+        after = _skip_gap(data, end + ONE, high, delimiter)
+        return start + ONE, end, after, _has_quote(data, start + ONE, end)
+    end = after = _field_end(data, position, high, delimiter)
+    while end > start and _is_gap(data[end - ONE], delimiter):
+        end -= ONE
+    return start, end, after, False
+
+
+@njit
+def _next_field(data, position, high, delimiter):
+    """Return whether the line has another field after the one that ends at `position`, and where it begins."""
+    if delimiter == WHITESPACE:
+        position = _skip_gap(data, position, high, delimiter)
+        return position < high and data[position] != NEWLINE, position
+    more = position < high and data[position] == delimiter
+    return more, _skip_gap(data, position + ONE, high, delimiter) if more else position
+
+
+@njit(cache=True, nogil=True)
+def tokenize(data, delimiter, comments, starts, ends, line_starts):
+    """Split bytes into fields; line i has the fields line_starts[i] .. line_starts[i + 1] - 1.
+
+    Blank lines, and lines that begin with a byte of `comments`, are skipped. Returns the number of fields, of lines,
+    and of quoted fields that contain doubled quotes.
     """
     high = U(data.shape[0])
     fields, lines, position = U(0), U(0), U(0)
     doubled = 0
     while position < high:
-        # Where tabs delimit, one at the begin of a line is an empty field, but a line of nothing else is blank.
+        # Where tabs delimit, a tab at the beginning of a line is an empty field, but a line of tabs alone is blank.
         visible = _skip_gap(data, position, high, WHITESPACE)
-        blank = visible == high or data[visible] == NEWLINE
-        if not blank:
-            for mark in comments:
-                blank |= data[visible] == mark
-        if blank:
-            position = _skip_line(data, visible, high) + _ONE
+        if _is_ignored(data, visible, high, comments):
+            position = _skip_line(data, visible, high) + ONE
             continue
         position = _skip_gap(data, position, high, delimiter)
-        firsts[lines] = fields
-        lines += _ONE
+        line_starts[lines] = fields
+        lines += ONE
         more = True
         while more:
-            start = position
-            end = position
-            if delimiter != WHITESPACE and position < high and data[position] == QUOTE:
-                end = _closing_quote(data, position, high, delimiter)
-            if end > start:
-                start += _ONE
-                doubled += _has_quote(data, start, end)
-                position = _skip_gap(data, end + _ONE, high, delimiter)
-            else:
-                end = position = _field_end(data, position, high, delimiter)
-                while end > start and _is_gap(data[end - _ONE], delimiter):
-                    end -= _ONE
-            starts[fields] = start
-            ends[fields] = end
-            fields += _ONE
-            if delimiter == WHITESPACE:
-                position = _skip_gap(data, position, high, delimiter)
-                more = position < high and data[position] != NEWLINE
-            else:
-                more = position < high and data[position] == delimiter
-                if more:
-                    position = _skip_gap(data, position + _ONE, high, delimiter)
-        position += _ONE
-    firsts[lines] = fields
+            starts[fields], ends[fields], position, has_quote = _parse_field(data, position, high, delimiter)
+            doubled += has_quote
+            fields += ONE
+            more, position = _next_field(data, position, high, delimiter)
+        position += ONE
+    line_starts[lines] = fields
     return np.int64(fields), np.int64(lines), doubled
 
 
 @njit(cache=True, nogil=True)
 def undouble_quotes(data, starts, ends):
-    """Make one quote of two in fields that stand in quotes; they end earlier then, and nothing else moves."""
+    """Replace doubled quotes in quoted fields by single ones, in place; such fields then end earlier."""
     for i in range(starts.shape[0]):
         start, end = starts[i], ends[i]
         if start == 0 or data[start - 1] != QUOTE or end == data.shape[0] or data[end] != QUOTE:
             continue
-        place, position = start, start
+        written, position = start, start
         while position < end:
-            data[place] = data[position]
+            data[written] = data[position]
             position += 2 if data[position] == QUOTE and position + 1 < end and data[position + 1] == QUOTE else 1
-            place += 1
-        ends[i] = place
+            written += 1
+        ends[i] = written
 
 
 @njit(cache=True, nogil=True)
 def parse_plain_edges(data, delimiter, values):
-    """Fill `values` from lines of two plain integers, in one pass; their count, or -1 where a line is anything else.
+    """Fill `values` from lines of two plain integers, in one pass; return their count, or -1 if a line is different.
 
-    What it reads is what `tokenize` and `parse_integers` would find; it is for speed alone.
+    It finds what `tokenize` and `parse_integers` would find, and exists for speed only.
     """
     size = U(data.shape[0])
-    # A space stands for any white space; only one of it is plain.
-    between = U(SPACE) if delimiter == WHITESPACE else U(delimiter)
+    # Where white space delimits, only a single space is plain.
+    separator = U(SPACE) if delimiter == WHITESPACE else U(delimiter)
     position, count = U(0), U(0)
     while position < size:
-        for after in (between, U(NEWLINE)):
+        for after in (separator, U(NEWLINE)):
             value, begin = U(0), position
             digit = U(data[position]) - U(48) if position < size else U(10)
             leading_zero = digit == U(0)
@@ -176,9 +190,9 @@ def parse_plain_edges(data, delimiter, values):
 
 @njit(cache=True, nogil=True)
 def parse_integers(data, starts, ends, values):
-    """Fill `values`; the number of the first field that is not a plain integer of 64 bits, or -1.
+    """Fill `values`; return the first field that is not a plain 64-bit integer, or -1.
 
-    Plain means that printing the value gives the field again: no sign +, no leading zero.
+    Plain means that printing the value gives the field again: no plus sign, no leading zero.
     """
     for i in range(starts.shape[0]):
         start, end = starts[i], ends[i]
@@ -187,7 +201,7 @@ def parse_integers(data, starts, ends, values):
         digits = end - start
         if digits < 1 or digits > 19 or (data[start] == 48 and (digits > 1 or negative)):
             return i
-        value = np.uint64(0)
+        value = ZERO
         for position in range(U(start), U(end)):
             digit = np.uint64(data[position]) - np.uint64(48)
             if digit > np.uint64(9):
@@ -201,12 +215,12 @@ def parse_integers(data, starts, ends, values):
 
 @njit(cache=True, nogil=True)
 def parse_weights(data, starts, ends, values):
-    """Fill `values` where a positive decimal can be read without rounding twice, with NaN everywhere else.
+    """Fill `values` with positive decimals that can be read without rounding twice, and with NaN elsewhere.
 
-    A mantissa below 2**53 and a power of ten up to 10**22 are exact floats, so that one operation rounds correctly.
+    A mantissa below 2**53 and a power of ten up to 10**22 are exact floats, so their quotient is rounded correctly.
     """
     for i in range(starts.shape[0]):
-        mantissa = np.uint64(0)
+        mantissa = ZERO
         decimals = 0
         point = False
         plain = starts[i] < ends[i]
@@ -219,22 +233,15 @@ def parse_weights(data, starts, ends, values):
                 point = True
             else:
                 plain = False
-        if plain and mantissa > np.uint64(0) and decimals <= 22:
+        if plain and mantissa > ZERO and decimals <= 22:
             values[i] = np.float64(mantissa) / _POWERS[decimals]
         else:
             values[i] = np.nan
 
 
-@njit(inline="always")
-def _mix(z):
-    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return z ^ (z >> np.uint64(31))
-
-
 @njit(cache=True, nogil=True)
 def key_fields(data, starts, ends, seed, keys):
-    """A key of two words for each field: the field itself and its size up to 15 bytes, two hashes and 255 beyond."""
+    """Fill a key of two words for each field: up to 15 bytes, the field and its size; else two hashes and 255."""
     for i in range(U(starts.shape[0])):
         size = U(ends[i] - starts[i])
         low, high = U(0), U(0)
@@ -246,35 +253,34 @@ def key_fields(data, starts, ends, seed, keys):
         else:
             low, high = seed + size, ~seed
             for position in range(U(starts[i]), U(ends[i])):
-                low = (low ^ U(data[position])) * U(0x9E3779B97F4A7C15)
+                low = (low ^ U(data[position])) * GOLDEN
                 low ^= low >> U(29)
                 high = (high ^ U(data[position])) * U(0xC2B2AE3D27D4EB4F)
                 high ^= high >> U(31)
-            keys[i, 0], keys[i, 1] = _mix(low), _mix(high) | U(0xFF00000000000000)
+            keys[i, 0], keys[i, 1] = mix(low), mix(high) | U(0xFF00000000000000)
 
 
 @njit(inline="always")
-def _slot(low, high, mask):
-    return _mix(low ^ (high * U(0x9E3779B97F4A7C15))) & mask
+def _hash_slot(low, high, mask):
+    return mix(low ^ (high * GOLDEN)) & mask
 
 
 @njit(cache=True, nogil=True)
 def number_keys(keys, begin, slot_keys, slot_numbers, numbers, count, firsts):
-    """Number the keys from `begin` on in the order of their first appearance, `count` of them being known.
+    """Number the keys from `begin` on in the order of their first appearance; `count` keys have numbers already.
 
-    Stops early when two thirds of the slots are taken. Returns where it stopped and the new count; `firsts` gets the
-    positions at which new ones appeared, from firsts[0] on. A slot is free while its number is -1.
+    Stops when two thirds of the slots of the hash table are taken. Returns where it stopped and the new count; `firsts`
+    gets the positions at which new keys appeared. A slot is free while its number is -1.
     """
-    # Unsigned indices: signed ones cost Numba a test for negative ones.
     mask = U(slot_numbers.shape[0] - 1)
     known = count
-    slots = np.empty(_BATCH, np.uint64)
-    for batch in range(begin, keys.shape[0], _BATCH):
-        low, high = U(batch), U(min(batch + _BATCH, keys.shape[0]))
-        if 3 * (count + _BATCH) > 2 * slot_numbers.shape[0]:
-            return batch, count
+    slots = np.empty(_AHEAD, np.uint64)
+    for first in range(begin, keys.shape[0], _AHEAD):
+        low, high = U(first), U(min(first + _AHEAD, keys.shape[0]))
+        if 3 * (count + _AHEAD) > 2 * slot_numbers.shape[0]:
+            return first, count
         for i in range(low, high):
-            slot = _slot(keys[i, 0], keys[i, 1], mask)
+            slot = _hash_slot(keys[i, 0], keys[i, 1], mask)
             slots[i - low] = slot
             prefetch(slot_keys, np.int64(slot * U(2)))
             prefetch(slot_numbers, np.int64(slot))
@@ -292,12 +298,12 @@ def number_keys(keys, begin, slot_keys, slot_numbers, numbers, count, firsts):
 
 
 @njit(cache=True, nogil=True)
-def move_slots(old_keys, old_numbers, slot_keys, slot_numbers):
-    """Put every taken slot into a larger table whose slots are all free."""
+def rehash_slots(old_keys, old_numbers, slot_keys, slot_numbers):
+    """Copy every taken slot into a larger hash table whose slots are all free."""
     mask = U(slot_numbers.shape[0] - 1)
     for old in range(U(old_numbers.shape[0])):
         if old_numbers[old] >= 0:
-            slot = _slot(old_keys[old, 0], old_keys[old, 1], mask)
+            slot = _hash_slot(old_keys[old, 0], old_keys[old, 1], mask)
             while slot_numbers[slot] >= 0:
                 slot = (slot + U(1)) & mask
             slot_keys[slot, 0], slot_keys[slot, 1] = old_keys[old, 0], old_keys[old, 1]
@@ -305,11 +311,11 @@ def move_slots(old_keys, old_numbers, slot_keys, slot_numbers):
 
 
 @njit(cache=True, nogil=True)
-def number_small(values, table, numbers, count, firsts):
-    """As `number_keys`, for integers from 0 to below the length of `table`, which has their numbers or -1."""
+def number_small_integers(values, table, numbers, count, firsts):
+    """Number integers as `number_keys` does; `table` has the number of each integer below its length, or -1."""
     known = count
-    for batch in range(0, values.shape[0], _BATCH):
-        low, high = U(batch), U(min(batch + _BATCH, values.shape[0]))
+    for first in range(0, values.shape[0], _AHEAD):
+        low, high = U(first), U(min(first + _AHEAD, values.shape[0]))
         for i in range(low, high):
             prefetch(table, values[i])
         for i in range(low, high):
@@ -324,19 +330,19 @@ def number_small(values, table, numbers, count, firsts):
 
 @njit(cache=True, nogil=True)
 def append_fields(data, starts, ends, chosen, count, names, name_starts):
-    """Copy the chosen fields behind the names that are there; name_starts[i] .. name_starts[i + 1] is name i."""
-    place = name_starts[count]
+    """Append the chosen fields to the `count` names; name i is names[name_starts[i]:name_starts[i + 1]]."""
+    end = name_starts[count]
     for i in chosen:
         for position in range(starts[i], ends[i]):
-            names[place] = data[position]
-            place += 1
+            names[end] = data[position]
+            end += 1
         count += 1
-        name_starts[count] = place
+        name_starts[count] = end
 
 
 @njit(cache=True, nogil=True)
-def first_other_name(data, starts, ends, numbers, names, name_starts):
-    """The first field too long to be its own key that is not the name of its number, or -1."""
+def first_name_mismatch(data, starts, ends, numbers, names, name_starts):
+    """Return the first field, too long to be its own key, that differs from the name of its number, or -1."""
     for i in range(U(starts.shape[0])):
         start, size = U(starts[i]), U(ends[i] - starts[i])
         if size >= U(16):
@@ -350,15 +356,15 @@ def first_other_name(data, starts, ends, numbers, names, name_starts):
 
 
 @njit(cache=True, nogil=True)
-def join_names(numbers, firsts, names, name_starts, data):
-    """Write line i as the names of numbers[firsts[i]:firsts[i + 1]] with spaces between; the bytes written."""
-    place = 0
-    for line in range(firsts.shape[0] - 1):
-        for i in range(firsts[line], firsts[line + 1]):
+def join_names(numbers, line_starts, names, name_starts, data):
+    """Write line i as the names of numbers[line_starts[i]:line_starts[i + 1]], separated by spaces; return the size."""
+    size = 0
+    for line in range(line_starts.shape[0] - 1):
+        for i in range(line_starts[line], line_starts[line + 1]):
             for position in range(name_starts[numbers[i]], name_starts[numbers[i] + 1]):
-                data[place] = names[position]
-                place += 1
-            data[place] = SPACE
-            place += 1
-        data[place - 1] = NEWLINE
-    return place
+                data[size] = names[position]
+                size += 1
+            data[size] = SPACE
+            size += 1
+        data[size - 1] = NEWLINE
+    return size

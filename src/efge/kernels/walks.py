@@ -1,10 +1,8 @@
-"""Random walks of first order, and stars: many walkers advance together, so that their cache misses overlap.
+"""First-order random walks, and stars. Many walkers advance together, so that their cache misses overlap.
 
-Each walk draws from a SplitMix64 stream of its own, started from a key and the walk's number; which walkers happen to
-advance together therefore never changes a walk. A step goes in phases over the walkers abreast: each phase computes an
-address from what the phase before has fetched and asks for its cache line, so that the next phase finds it there.
-
-Indices are unsigned throughout: for a signed one Numba tests whether it counts from the end, which halves the speed.
+Each walk draws from a random stream of its own, started from a key and the walk's number, so a walk does not depend on
+which walkers happen to advance together. A step goes in phases over the walkers: each phase computes addresses from
+what the phase before has fetched and prefetches their cache lines for the next phase.
 """
 
 from typing import NamedTuple
@@ -12,107 +10,90 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import high_product, prefetch
-from efge.kernels.random import GOLDEN, U, apply_alias, draw_bits, mix, pick, stream
+from efge.kernels.random import apply_alias, next_bits, sample_alias, stream_state
 
-ABREAST = 64
-
-_NONE, _ONE = np.uint64(0), np.uint64(1)
-
-
-@njit(cache=True, nogil=True)
-def shuffle(key, order):
-    """Fill `order` with a random permutation of 0 .. n - 1 (Fisher-Yates, inside out)."""
-    state = stream(key, _NONE)
-    for i in range(U(order.shape[0])):
-        state += GOLDEN
-        j = high_product(mix(state), i + _ONE)
-        order[i] = order[j]
-        order[j] = i
+# Walkers that advance together.
+N_WALKERS = 64
 
 
-@njit(cache=True, nogil=True)
-def choose(key, count, chosen):
-    """Fill an array with random numbers from 0 to count - 1."""
-    state = stream(key, _NONE)
-    for i in range(U(chosen.shape[0])):
-        state += GOLDEN
-        chosen[i] = high_product(mix(state), U(count))
+class TransitionTables(NamedTuple):
+    """The graph as walkers need it. Where steps ignore weights, all arrays but the first two are empty.
 
-
-@njit(cache=True, nogil=True)
-def draw_stars(key, indptr, indices, keep, other, node_keep, node_other, stars):
-    """Fill each row with a node and some of its neighbors, drawn by alias tables of nodes and of rows of the graph.
-
-    Where there is none of rows, neighbors are as likely as each other.
+    `indices` has one entry more than the graph, so that reading past the last row at a dead end is harmless.
+    `strength` has each row's largest weight, and the sum of its weights divided by that, so that no sum overflows.
     """
-    state = stream(key, _NONE)
+
+    indptr: np.ndarray  # uint32 or uint64[nodes + 1], where each row begins
+    indices: np.ndarray  # int32 or int64[entries + 1], neighbors, ascending within a row
+    weights: np.ndarray  # float64[entries], weight of each entry
+    strength: np.ndarray  # float64[nodes, 2], largest weight of each row, and the sum in units of it
+    prob: np.ndarray  # uint32[entries + 1], alias tables of the rows: probability of keeping a slot, times 2**32
+    alias: np.ndarray  # int32[entries + 1], the other entry of a slot, counted from the start of its row
+    edge_filter: np.ndarray  # uint64[words], hashed bits that are set for edges; second-order walks only
+
+
+@njit(cache=True, nogil=True)
+def draw_stars(key, indptr, indices, prob, alias, node_prob, node_alias, stars):
+    """Fill each row with a node and some of its neighbors, drawn by alias tables of nodes and of the graph's rows.
+
+    If the alias table of rows is empty, all neighbors are equally likely.
+    """
+    state = stream_state(key, ZERO)
     for star in range(U(stars.shape[0])):
         state += GOLDEN
-        node = pick(node_keep, node_other, mix(state))
+        node = sample_alias(node_prob, node_alias, mix(state))
         row = U(indptr[node])
-        degree = U(indptr[node + _ONE]) - row
-        stars[star, _NONE] = node
-        for i in range(_ONE, U(stars.shape[1])):
+        degree = U(indptr[node + ONE]) - row
+        stars[star, ZERO] = node
+        for i in range(ONE, U(stars.shape[1])):
             state += GOLDEN
             bits = mix(state)
-            place = row + high_product(bits, degree)
-            if keep.shape[0] and (bits & U(0xFFFFFFFF)) >= U(keep[place]):
-                place = row + U(other[place])
-            stars[star, i] = indices[place]
-
-
-class Steps(NamedTuple):
-    """What a step needs to know of the graph; where steps ignore weights, all but the first two arrays are empty.
-
-    `indices` has one entry more than the graph, so that looking past the last row at a dead end is harmless. `strength`
-    has the largest weight of each row, and the sum of all of them in units of it: no sum overflows, whatever they are.
-    `hints` are bits, of which those that stand for edges are set; only walks of second order ask for edges.
-    """
-
-    indptr: np.ndarray
-    indices: np.ndarray
-    weights: np.ndarray
-    strength: np.ndarray
-    keep: np.ndarray
-    other: np.ndarray
-    hints: np.ndarray
+            entry = row + high_product(bits, degree)
+            if prob.shape[0] and (bits & U(0xFFFFFFFF)) >= U(prob[entry]):
+                entry = row + U(alias[entry])
+            stars[star, i] = indices[entry]
 
 
 @njit(cache=True, nogil=True)
-def first_order_walks(steps, starts, key, first, walks, lengths):
-    """Walk w starts at starts[w], has the number first + w, and goes to a neighbor with a chance that is its weight's.
+def first_order_walks(tables, starts, key, first, walks, lengths):
+    """Fill walks: walk w starts at starts[w], has the number first + w, and steps in proportion to weights.
 
-    `walks` is (count, length); of row w, the first lengths[w] nodes are the walk, and the rest is of no meaning.
+    `walks` is (count, length); the first lengths[w] nodes of row w are the walk, and the rest has no meaning.
     """
-    indptr, indices, keep, other = steps.indptr, steps.indices, steps.keep, steps.other
+    indptr, indices, prob, alias = tables.indptr, tables.indices, tables.prob, tables.alias
     count, length = U(walks.shape[0]), U(walks.shape[1])
-    state, bits, places = np.empty(ABREAST, np.uint64), np.empty(ABREAST, np.uint64), np.empty(ABREAST, np.uint64)
-    nodes = np.empty(ABREAST, np.uint64)
-    block = _NONE
-    while block < count:
-        abreast = min(U(ABREAST), count - block)
-        for i in range(abreast):
-            state[i] = stream(key, first + block + i)
-            nodes[i] = U(starts[block + i])
+    state, bits, entries = (
+        np.empty(N_WALKERS, np.uint64),
+        np.empty(N_WALKERS, np.uint64),
+        np.empty(N_WALKERS, np.uint64),
+    )
+    nodes = np.empty(N_WALKERS, np.uint64)
+    begin = ZERO
+    while begin < count:
+        walkers = min(U(N_WALKERS), count - begin)
+        for i in range(walkers):
+            state[i] = stream_state(key, first + begin + i)
+            nodes[i] = U(starts[begin + i])
             prefetch(indptr, np.int64(nodes[i]))
-            walks[block + i, _NONE] = starts[block + i]
-            lengths[block + i] = length
-        for step in range(_ONE, length):
-            draw_bits(state, bits, abreast)
-            for i in range(abreast):
+            walks[begin + i, ZERO] = starts[begin + i]
+            lengths[begin + i] = length
+        for step in range(ONE, length):
+            next_bits(state, bits, walkers)
+            for i in range(walkers):
                 row = U(indptr[nodes[i]])
-                degree = U(indptr[nodes[i] + _ONE]) - row
-                places[i] = row + high_product(bits[i], degree)
-                prefetch(indices, np.int64(places[i]))
-                if degree == _NONE:
-                    # From a dead end the walker goes anywhere, and what it writes there is past the walk's length.
-                    lengths[block + i] = min(U(lengths[block + i]), step)
-            if keep.shape[0]:
-                apply_alias(indptr, indices, keep, other, nodes, bits, places, abreast)
-            for i in range(abreast):
-                node = indices[places[i]]
+                degree = U(indptr[nodes[i] + ONE]) - row
+                entries[i] = row + high_product(bits[i], degree)
+                prefetch(indices, np.int64(entries[i]))
+                if degree == ZERO:
+                    # From a dead end the walker goes anywhere; what it writes there is past the walk's length.
+                    lengths[begin + i] = min(U(lengths[begin + i]), step)
+            if prob.shape[0]:
+                apply_alias(indptr, indices, prob, alias, nodes, bits, entries, walkers)
+            for i in range(walkers):
+                node = indices[entries[i]]
                 prefetch(indptr, np.int64(node))
                 nodes[i] = U(node)
-                walks[block + i, step] = node
-        block += abreast
+                walks[begin + i, step] = node
+        begin += walkers

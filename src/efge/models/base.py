@@ -1,6 +1,6 @@
-"""What all estimators share: scikit-learn's conventions, any graph for input, an embedding for the result.
+"""What all estimators share: scikit-learn's conventions, any graph as input, an embedding as the result.
 
-scikit-learn itself is only loaded when it asks: its import takes longer than embedding a small graph.
+scikit-learn itself is imported only when it is needed: importing it takes longer than embedding a small graph.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
-from efge.walks.walks import Walks
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
 
 
 class NodeEmbedder:
-    """An estimator whose `fit` takes a graph and keeps the vectors of its nodes as `embedding_`.
+    """Base class of estimators whose `fit` takes a graph and stores the vectors of its nodes as `embedding_`.
 
-    It goes by scikit-learn's conventions: clones, pipelines and searches work.
+    It follows scikit-learn's conventions, so that ``clone``, pipelines and searches work.
 
     Examples
     --------
@@ -36,13 +36,18 @@ class NodeEmbedder:
     fit: Callable[..., Any]
 
     @classmethod
-    def _defaults(cls) -> dict[str, Any]:
-        """The parameters that the constructor takes, in its order, and their defaults."""
+    def _default_params(cls) -> dict[str, Any]:
+        """Return the constructor's parameters and their defaults, in order."""
         _, *parameters = inspect.signature(cls.__init__).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters by name; `deep` is of no effect, as none of them has parameters of its own.
+        """Return the parameters by name.
+
+        Parameters
+        ----------
+        deep : bool
+            Ignored, as no parameter is an estimator.
 
         Examples
         --------
@@ -50,10 +55,10 @@ class NodeEmbedder:
         >>> efge.HOPE(dim=8).get_params()
         {'dim': 8, 'beta': None, 'seed': None}
         """
-        return {name: getattr(self, name) for name in self._defaults()}
+        return {name: getattr(self, name) for name in self._default_params()}
 
     def set_params(self: AnyEmbedder, **params: Any) -> AnyEmbedder:
-        """Set parameters by name.
+        """Set parameters by name, and return the estimator itself.
 
         Examples
         --------
@@ -61,7 +66,7 @@ class NodeEmbedder:
         >>> efge.EFGE().set_params(dim=16)
         EFGE(dim=16)
         """
-        known = self._defaults()
+        known = self._default_params()
         for name, value in params.items():
             if name not in known:
                 raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
@@ -69,18 +74,23 @@ class NodeEmbedder:
         return self
 
     def __repr__(self) -> str:
-        given = {name: (repr(getattr(self, name)), repr(default)) for name, default in self._defaults().items()}
-        changed = [f"{name}={value}" for name, (value, default) in given.items() if value != default]
+        params = {name: (repr(getattr(self, name)), repr(default)) for name, default in self._default_params().items()}
+        changed = [f"{name}={value}" for name, (value, default) in params.items() if value != default]
         return f"{type(self).__name__}({', '.join(changed)})"
 
     def _check_fitted(self) -> None:
         if not hasattr(self, "embedding_"):
             from sklearn.exceptions import NotFittedError
 
-            raise NotFittedError(f"this {type(self).__name__} has learned nothing yet; call fit with a graph first")
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a graph first")
 
     def set_output(self: AnyEmbedder, *, transform: str | None = None) -> AnyEmbedder:
-        """Let `transform` and `fit_transform` answer in a data frame: "pandas", "polars", or "default" for arrays.
+        """Choose what `transform` and `fit_transform` return.
+
+        Parameters
+        ----------
+        transform : "pandas", "polars", "default" or None
+            Data frames of pandas or polars, or NumPy arrays by default. None changes nothing.
 
         Examples
         --------
@@ -89,13 +99,13 @@ class NodeEmbedder:
         ['efge0', 'efge1']
         """
         if transform not in (None, "default", "pandas", "polars"):
-            raise ValueError(f"vectors come as default, pandas or polars; got {transform!r}")
+            raise ValueError(f"transform must be default, pandas or polars; got {transform!r}")
         if transform is not None:
             self._sklearn_output_config = {"transform": transform}
         return self
 
-    def _framed(self, vectors: npt.NDArray[np.float32]) -> Any:
-        """Vectors in what was asked for, of the estimator or of all of scikit-learn."""
+    def _as_output(self, vectors: npt.NDArray[np.float32]) -> Any:
+        """Convert vectors to the container that this estimator, or scikit-learn as a whole, is configured for."""
         kind = getattr(self, "_sklearn_output_config", {}).get("transform")
         if kind is None and "sklearn" in sys.modules:
             kind = sys.modules["sklearn"].get_config()["transform_output"]
@@ -109,8 +119,13 @@ class NodeEmbedder:
             return pl.DataFrame(vectors, schema=self.get_feature_names_out().tolist())
         return vectors
 
+    def _as_graph(self, X: Any) -> Graph:  # noqa: N803
+        return as_graph(X)
+
     def transform(self, X: Any) -> npt.NDArray[np.float32]:  # noqa: N803
-        """Vectors of a graph's nodes, in its order; all of them were nodes of the graph that was fitted.
+        """Return the vectors of a graph's nodes, in the graph's order.
+
+        All of these nodes must have been in the graph that was fitted.
 
         Examples
         --------
@@ -119,12 +134,12 @@ class NodeEmbedder:
         (2, 4)
         """
         self._check_fitted()
-        graph = X.graph if isinstance(X, Walks) else as_graph(X)
-        framed: npt.NDArray[np.float32] = self._framed(np.asarray(self.embedding_[graph.names.tolist()]))
-        return framed
+        names = self._as_graph(X).names.tolist()
+        vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(self.embedding_[names]))
+        return vectors
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:  # noqa: N803
-        """Learn the vectors of a graph's nodes; the array of them, in the graph's order.
+        """Learn the vectors of a graph's nodes, and return them in the graph's order.
 
         Examples
         --------
@@ -132,11 +147,11 @@ class NodeEmbedder:
         >>> efge.EFGE(dim=4, seed=0).fit_transform([("a", "b"), ("b", "c")]).shape
         (3, 4)
         """
-        framed: npt.NDArray[np.float32] = self._framed(np.asarray(self.fit(X, y, **fit_params).embedding_))
-        return framed
+        vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(self.fit(X, y, **fit_params).embedding_))
+        return vectors
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:
-        """Names of a vector's entries, for scikit-learn's data frames.
+        """Return the names of the dimensions, which scikit-learn uses as columns of data frames.
 
         Examples
         --------
@@ -150,6 +165,6 @@ class NodeEmbedder:
     def __sklearn_tags__(self) -> Any:
         from sklearn.utils import InputTags, Tags, TargetTags, TransformerTags
 
-        # Where the input is a matrix, it has a row and a column for each node.
-        matrix = InputTags(pairwise=True, sparse=True, positive_only=True)
-        return Tags(None, TargetTags(required=False), TransformerTags(), input_tags=matrix)
+        # An input matrix is an adjacency matrix: it has a row and a column for each node.
+        adjacency = InputTags(pairwise=True, sparse=True, positive_only=True)
+        return Tags(None, TargetTags(required=False), TransformerTags(), input_tags=adjacency)

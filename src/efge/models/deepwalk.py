@@ -1,4 +1,4 @@
-"""DeepWalk: uniform walks, and skip-gram by hierarchical softmax."""
+"""DeepWalk: uniform random walks, and skip-gram with hierarchical softmax."""
 
 from __future__ import annotations
 
@@ -12,37 +12,42 @@ from efge.walks.walks import Walks
 
 
 class DeepWalk(WalkEmbedder):
-    """DeepWalk (Perozzi et al., 2014): vectors that tell which nodes meet on uniform walks.
+    """DeepWalk: vectors that predict which nodes occur near each other on uniform random walks.
 
-    How likely a context is, follows from the path to it in a Huffman tree over how often walks visit nodes: a sigmoid
-    at each turn. So no negatives are drawn, and the probabilities of all contexts add up to 1. Use it as the classical
-    baseline, and where such probabilities matter; :class:`efge.EFGE` is faster and mostly scores higher. The same
-    graph, parameters and seed give the same bytes, at any number of threads.
+    The probability of a context is a product of sigmoids along its path in a Huffman tree, which is built from the
+    number of visits of each node (hierarchical softmax). No negative samples are needed, and the probabilities of all
+    contexts add up to 1. Use it as the classical baseline, or where such probabilities matter; :class:`efge.EFGE` is
+    faster and mostly scores higher. The same graph, parameters and seed give the same bytes, at any number of threads.
 
     Parameters
     ----------
     dim : int
-        Entries of a vector.
+        Dimension of the vectors.
     walks_per_node, walk_length : int
-        Walks that start at each node, and nodes in a walk.
+        Number of walks that start at each node, and number of nodes in a walk.
     window : int
-        Contexts of a node are all that a walk visits at most so many steps before and after it.
+        Contexts of a node are the nodes up to this many steps before and after it on a walk.
     epochs : int
-        Passes, each over new walks, or over the same ones where they are a corpus.
+        Number of passes. Each pass makes new walks, except with a corpus, which is used again.
     learning_rate, min_learning_rate : float
-        The learning rate falls from the one to the other, linearly with the nodes seen.
+        The learning rate falls linearly from the first to the second over the course of training.
     threads : int, optional
-        By default, all cores. The result does not depend on it.
+        Number of threads; by default, one for each core. The result does not depend on it.
     seed : int, optional
-        Without one, a random one is chosen, and kept as `seed_`.
+        By default, a random seed, which is stored as `seed_`.
 
     Attributes
     ----------
     embedding_ : Embedding
-        The nodes' vectors, under the names that the graph has for them.
+        The vectors, under the names of the nodes.
     history_ : dict
-        "pairs" trained, and the mean "log_likelihood" of some pairs held apart at that point.
+        "pairs" trained so far, and the mean "log_likelihood" of held-out pairs at that point.
     seed_ : int
+        The seed that was used.
+
+    References
+    ----------
+    B. Perozzi, R. Al-Rfou and S. Skiena. DeepWalk: online learning of social representations. KDD 2014.
 
     Examples
     --------
@@ -78,9 +83,9 @@ class DeepWalk(WalkEmbedder):
     def _family(self) -> Family:
         return Bernoulli()
 
-    def _keep(self, walks: Walks, trained: Trained) -> None:
-        super()._keep(walks, trained)
-        # What stands against centers are places of the tree, no nodes.
+    def _store_result(self, walks: Walks, trained: Trained) -> None:
+        super()._store_result(walks, trained)
+        # The other table belongs to inner vertices of the tree, not to nodes of the graph.
         del self.context_embedding_
 
     def _strategy(self) -> Strategy | str:

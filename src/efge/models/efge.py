@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from efge.families.base import Family, check
+from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.models.walk_base import WalkEmbedder
 from efge.training.settings import Settings
@@ -12,59 +12,69 @@ from efge.walks.strategies import Node2VecWalk, Strategy
 class EFGE(WalkEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
-    Random walks over the graph say which nodes meet; a family of distributions says how likely that is for two vectors;
-    stochastic gradient ascent finds the vectors that make it most likely. The same graph, parameters and seed give the
-    same bytes, at any number of threads.
+    Random walks show which nodes occur near each other. A distribution of the exponential family gives the probability
+    of such a co-occurrence from the vectors of two nodes. Stochastic gradient ascent finds the vectors that maximize
+    it. Settings default to the paper's. The same graph, parameters and seed give the same bytes, at any number of
+    threads.
+
+    Start with this estimator and its defaults, then compare the families "bernoulli" and "poisson" on your own task.
 
     Parameters
     ----------
     family : str or Family
-        "normal", "poisson", "bernoulli", "negative-binomial", "geometric", "bernoulli-poisson", or a :class:`Family`,
-        which may be of your own making.
+        Distribution of co-occurrences: "normal", "poisson", "bernoulli", "negative-binomial", "geometric",
+        "bernoulli-poisson", or a :class:`Family`, which can be one of your own.
     dim : int
-        Entries of a vector.
+        Dimension of the vectors. Time and memory grow in proportion to it.
     walk : str or strategy
-        "node2vec", "uniform", "weighted", or a strategy such as ``CorpusWalk(path)``. The default goes by weights where
-        the graph has any.
+        "node2vec", "uniform", "weighted", or a strategy such as ``CorpusWalk(path)``. The default, "node2vec", uses
+        edge weights if the graph has them.
     p, q : float
-        node2vec's return and in-out parameters; at 1 and 1 a walk does not care where it came from.
+        node2vec's return and in-out parameters. With the defaults of 1, a step does not depend on the previous node.
+        A p below 1 makes steps back more likely; a q below 1 makes steps away from the previous node more likely.
     walks_per_node : int
-        Walks that start at each node.
+        Number of walks that start at each node. Time grows in proportion to it.
     walk_length : int
-        Nodes in a walk.
+        Number of nodes in a walk.
     window : int
-        Contexts of a node are all that a walk visits at most so many steps before and after it.
+        Contexts of a node are the nodes up to this many steps before and after it on a walk.
     negatives : int
-        Nodes drawn at random to stand against each context. One that is the context itself does not count; so the
-        smaller a graph is, the fewer there are, and a graph with a single node has none.
+        Number of negative samples for each context: nodes drawn at random. A draw that hits the context itself is
+        dropped, so that small graphs have fewer, and a graph with a single node has none.
     epochs : int
-        Passes, each over new walks, or over the same ones where they are a corpus.
+        Number of passes. Each pass makes new walks, except with a corpus, which is used again.
     learning_rate, min_learning_rate : float
-        The learning rate falls from the one to the other, linearly with the nodes seen.
+        The learning rate falls linearly from the first to the second over the course of training.
     noise_power : float
-        Negatives are drawn in proportion to how often walks visit a node, to this power.
+        Negative samples are drawn in proportion to the number of visits of a node on walks, raised to this power.
     patience : int, optional
-        Stop when the likelihood of the pairs held apart, which is looked at 20 times, has not risen so often in a row.
+        Stop early when the held-out likelihood, which is evaluated 20 times, has not improved this many times in a row.
+        By default, training does not stop early.
     trainer : "fast" or "reference"
-        "reference" takes one pair after the other, as the paper describes it: in one thread, some ten times slower.
+        "reference" trains one pair after the other, exactly as in the paper, in one thread and about ten times slower.
     partitions : int, optional
-        Split nodes and tables into so many parts, of which few are in memory at a time. Vectors are not those of whole
-        tables, but as good; see `workdir` of :meth:`fit`.
+        Split the nodes and their tables of vectors into this many partitions, of which only a few are in memory at a
+        time; see `workdir` of :meth:`fit`. The vectors differ from those of whole tables, but are as good.
     threads : int, optional
-        By default, all cores. The result does not depend on it.
+        Number of threads; by default, one for each core. The result does not depend on it.
     seed : int, optional
-        Without one, a random one is chosen, and kept as `seed_`.
+        By default, a random seed, which is stored as `seed_`.
 
     Attributes
     ----------
     embedding_ : Embedding
-        The nodes' vectors, under the names that the graph has for them.
+        The vectors, under the names of the nodes.
     context_embedding_ : Embedding
-        The vectors that nodes have as contexts of others.
+        The vectors of the nodes as contexts of others.
     history_ : dict
-        "pairs" trained, and the mean "log_likelihood" of a sample of pairs and their negatives at that point. The
-        sample is held apart: no training sees it (but for a corpus of less than a hundred walks).
+        "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
+        point. Training never uses the held-out pairs (except for a corpus of fewer than a hundred walks).
     seed_ : int
+        The seed that was used.
+
+    References
+    ----------
+    A. Celikkanat and F. D. Malliaros. Exponential family graph embeddings. AAAI 2020.
 
     Examples
     --------
@@ -120,7 +130,7 @@ class EFGE(WalkEmbedder):
 
     def _family(self) -> Family:
         family = as_family(self.family)
-        check(family)
+        check_family(family)
         return family
 
     def _settings(self) -> Settings:

@@ -1,4 +1,4 @@
-"""HOPE: Katz' index of all pairs of nodes, factored without being formed."""
+"""HOPE: a factorization of the Katz index of all pairs of nodes, which is never formed."""
 
 from __future__ import annotations
 
@@ -12,59 +12,66 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
 from efge.embedding.embedding import Embedding
-from efge.errors import check_counts
+from efge.errors import check_positive_integers
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
-from efge.linalg import DENSE, column_signs, katz_beta, katz_terms, leading_eigenpairs
+from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
 from efge.models.base import NodeEmbedder
 from efge.progress import Progress
-from efge.random import chosen_seed, stream_key
+from efge.random import resolve_seed, stream_key
 
 Matrix = npt.NDArray[np.float64]
 
-# Singular values this small beside the largest are rounding errors, and so are their vectors.
-_NOTHING = 1e-7
-# Eigenvalues that are looked for at the negative end at first, where few count.
-_AT_THE_OTHER_END = 16
+# Singular values below this fraction of the largest one are rounding errors, and so are their vectors.
+_RELATIVE_ZERO = 1e-7
+# Number of negative eigenvalues to compute first; few of them matter.
+_FIRST_NEGATIVE = 16
 
 
 class HOPE(NodeEmbedder):
-    """High-order proximity preserved embedding: the truncated singular value decomposition of Katz' index.
+    """High-order proximity preserved embedding: the truncated singular value decomposition of the Katz index.
 
-    Katz' index S = (I - beta A)^-1 beta A counts the walks between two nodes, shorter and heavier ones for more. With
-    S about U diag(s) V', a node is a row of U sqrt(s) as a source of walks and of V sqrt(s) as their target. S is
-    never formed: memory grows with edges and with nodes times `dim`, and fitting takes seconds for tens of thousands of
-    nodes.
+    The Katz index S = (I - beta A)^-1 beta A counts the walks between two nodes; shorter walks and heavier edges count
+    more. With S approximated by U diag(s) V', a row of U sqrt(s) represents a node as the source of walks, and a row of
+    V sqrt(s) as their target. S is never formed: memory grows with the edges and with nodes times `dim`, and fitting
+    takes seconds for tens of thousands of nodes.
 
     Use it where the direction of edges matters, where weights say how strong an edge is, or as a fast and exact
-    baseline. It says most about the densest part of a graph: nodes far from it get vectors near zero. For
-    classification, scale the vectors (``Normalizer`` or ``StandardScaler``): at a length of about 0.1 they are so small
-    that a regularized classifier hardly sees them.
+    baseline. It describes the densest part of a graph best: nodes far from it get vectors near zero. For
+    classification, scale the vectors (``Normalizer`` or ``StandardScaler``): with lengths of about 0.1 they are too
+    small for a regularized classifier.
 
     Parameters
     ----------
     dim : int
-        Entries of a vector; an even number for directed graphs. Entries beyond the rank of S are zero, as all are
-        beyond the number of nodes.
+        Dimension of the vectors; even for directed graphs. Dimensions beyond the rank of S, and so beyond the number of
+        nodes, are zero.
     beta : float, optional
-        What a further step of a walk is worth; below 1 / the spectral radius of A. Without one, half of 1 / the largest
-        singular value of A, which for undirected graphs is half of the limit. Time grows with 1 / (1 - beta / limit) if
-        the graph is directed.
+        Weight of each further step of a walk, below 1 / the spectral radius of A. By default, 0.5 / the largest
+        singular value of A, which for undirected graphs is half of the limit. For directed graphs, time grows with
+        1 / (1 - beta / limit).
     seed : int, optional
-        Where iteration starts; it may change the last digits. Without one, a random one is chosen, and kept as `seed_`.
-        With a SciPy whose `eigsh` has no `rng`, fits of a graph with very few different eigenvalues may still differ.
+        Seed of the start of iterations; it may change the last digits. By default, a random seed, which is stored as
+        `seed_`. With a SciPy whose `eigsh` has no `rng`, fits of a graph with very few different eigenvalues may differ
+        despite the same seed.
 
     Attributes
     ----------
     embedding_ : Embedding
-        Directed graphs: the first half of a vector is the node as a source, the second as a target, so that the product
-        of a source's first and a target's second half approximates S. Undirected graphs: U sqrt(s) alone. There the
-        columns of V are those of U or their negatives, and a second half would repeat the first; `dim` entries of U
-        hold twice as much of S.
+        For directed graphs, the first half of a vector is the node as a source and the second half as a target: the
+        product of a source's first half and a target's second half approximates S. For undirected graphs, U sqrt(s)
+        alone: there the columns of V are those of U or their negatives, so that a second half would only repeat the
+        first, and `dim` columns of U hold twice as much of S.
     singular_values_ : array
         The singular values s, largest first, one for each column of U.
     beta_ : float
+        The beta that was used.
     seed_ : int
+        The seed that was used.
+
+    References
+    ----------
+    M. Ou, P. Cui, J. Pei, Z. Zhang and W. Zhu. Asymmetric transitivity preserving graph embedding. KDD 2016.
 
     Examples
     --------
@@ -81,7 +88,7 @@ class HOPE(NodeEmbedder):
         self.seed = seed
 
     def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> HOPE:  # noqa: N803
-        """Factor Katz' index of a graph.
+        """Factor the Katz index of a graph.
 
         Parameters
         ----------
@@ -105,99 +112,103 @@ class HOPE(NodeEmbedder):
                [0.  , 0.  , 0.5 ],
                [0.  , 0.  , 0.  ]], dtype=float32)
         """
-        check_counts(dim=self.dim)
+        check_positive_integers(dim=self.dim)
         graph = as_graph(X)
         if graph.directed and self.dim % 2:
-            raise ValueError(f"dim is even for a directed graph, half for sources and half for targets; got {self.dim}")
-        seed = chosen_seed(self.seed)
+            raise ValueError(
+                f"dim must be even for a directed graph, half for sources and half for targets; got {self.dim}"
+            )
+        seed = resolve_seed(self.seed)
         if progress is not None:
             progress(Progress(0, 1, math.nan))
         beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
-        vectors, values = _factors(graph, beta, self.dim, np.random.default_rng(int(stream_key(seed, 0, "start"))))
+        random = np.random.default_rng(int(stream_key(seed, 0, "start")))
+        vectors, singular_values = _factorize(graph, beta, self.dim, random)
         self.embedding_ = Embedding._owning(vectors, graph.names)
-        self.singular_values_ = values
+        self.singular_values_ = singular_values
         self.beta_, self.seed_ = beta, seed
         if progress is not None:
             progress(Progress(1, 1, math.nan))
         return self
 
 
-def _factors(
+def _factorize(
     graph: Graph, beta: float, dim: int, random: np.random.Generator
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """The nodes' vectors, and the singular values of their columns; zeros for what does not exist."""
+    """Return the nodes' vectors and the singular values of their columns, padded with zeros."""
     step = graph.to_scipy() * beta
     columns = dim // 2 if graph.directed else dim
-    # Nodes without edges have rows and columns of zeros, and would only be in the way.
+    # Nodes without edges have zero rows and columns, and would only add to the size.
     linked = np.union1d(np.flatnonzero(graph.degrees), graph.indices)
     step = step[linked][:, linked]
-    sides: tuple[Matrix, ...]
+    halves: tuple[Matrix, ...]
     if graph.directed:
-        left, values, right = _directed(step, min(columns, len(linked)), random)
-        sides = (left, right)
+        left, values, right = _decompose_directed(step, min(columns, len(linked)), random)
+        halves = (left, right)
     else:
-        left, values = _undirected(step, min(columns, len(linked)), random)
-        sides = (left,)
-    kept = values > _NOTHING * values.max(initial=0.0)
+        left, values = _decompose_undirected(step, min(columns, len(linked)), random)
+        halves = (left,)
+    nonzero = values > _RELATIVE_ZERO * values.max(initial=0.0)
     signs = column_signs(left)
     vectors = np.zeros((graph.n_nodes, dim), np.float32)
-    for number, side in enumerate(sides):
+    for number, half in enumerate(halves):
         begin = number * columns
-        vectors[linked, begin : begin + len(values)] = side * (signs * kept * np.sqrt(values))
+        vectors[linked, begin : begin + len(values)] = half * (signs * nonzero * np.sqrt(values))
     padded = np.zeros(columns)
-    padded[: len(values)] = values * kept
+    padded[: len(values)] = values * nonzero
     return vectors, padded
 
 
-def _undirected(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Left singular vectors and singular values of Katz' index of an undirected graph.
+def _decompose_undirected(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
+    """Return the left singular vectors and the singular values of an undirected graph's Katz index.
 
-    Katz' index has the eigenvectors of the adjacency matrix, and x / (1 - x) for each eigenvalue x of beta A: no system
-    needs to be solved. That grows with x on both sides of zero, but less on the negative one.
+    The Katz index has the eigenvectors of the adjacency matrix, and the eigenvalue x / (1 - x) for each eigenvalue x of
+    beta A, so that no linear system has to be solved. The size of x / (1 - x) grows with the size of x, but less for
+    negative x.
     """
     n = len(step.indptr) - 1
-    if n <= max(DENSE, 3 * k):
+    if n <= max(MAX_DENSE_SIZE, 3 * k):
         values, vectors = np.linalg.eigh(step.toarray())
     else:
-        values, vectors = _both_ends(step, k, random)
-    sizes = _sizes(values)
-    order = np.argsort(-sizes, kind="stable")[:k]
-    return vectors[:, order], sizes[order]
+        values, vectors = _extreme_eigenpairs(step, k, random)
+    singular_values = _katz_singular_values(values)
+    order = np.argsort(-singular_values, kind="stable")[:k]
+    return vectors[:, order], singular_values[order]
 
 
-def _both_ends(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """The k largest eigenvalues, and as many of the smallest as may count for more than the least of them."""
+def _extreme_eigenpairs(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
+    """Return the k largest eigenvalues, and those negative ones that may outweigh some of them, with their vectors."""
     values, vectors = leading_eigenpairs(step, k, "LA", random)
-    some = min(k, _AT_THE_OTHER_END)
+    count = min(k, _FIRST_NEGATIVE)
     while True:
-        others, their_vectors = leading_eigenpairs(step, some, "SA", random)
-        if some == k or _sizes(others[-1]) <= _sizes(values).min():
-            return np.concatenate([values, others]), np.hstack([vectors, their_vectors])
-        some = min(k, 4 * some)
+        negative, negative_vectors = leading_eigenpairs(step, count, "SA", random)
+        if count == k or _katz_singular_values(negative[-1]) <= _katz_singular_values(values).min():
+            return np.concatenate([values, negative]), np.hstack([vectors, negative_vectors])
+        count = min(k, 4 * count)
 
 
-def _sizes(values: Matrix) -> Matrix:
-    return np.abs(values / (1 - values))
+def _katz_singular_values(eigenvalues: Matrix) -> Matrix:
+    return np.abs(eigenvalues / (1 - eigenvalues))
 
 
-def _directed(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix, Matrix]:
-    """The truncated singular value decomposition of Katz' index of a directed graph.
+def _decompose_directed(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix, Matrix]:
+    """Return the truncated singular value decomposition of a directed graph's Katz index.
 
-    It is applied by its series: a sparse factorization of I - beta A would save steps, but its memory is known only
-    when it is too late, and is that of a dense matrix for graphs without geometry.
+    The index is applied as a series. A sparse factorization of I - beta A would take fewer steps, but the memory it
+    needs is known only when it is too late, and is that of a dense matrix for graphs without geometry.
     """
-    n, back = len(step.indptr) - 1, step.T.tocsr()
-    if n <= max(DENSE, 2 * k):
-        left, values, right = np.linalg.svd(_applied(step, np.eye(n)))
+    n, transposed = len(step.indptr) - 1, step.T.tocsr()
+    if n <= max(MAX_DENSE_SIZE, 2 * k):
+        left, values, right = np.linalg.svd(_apply_katz(step, np.eye(n)))
         return left[:, :k], values[:k], right[:k].T
-    square = LinearOperator((n, n), matvec=lambda x: _applied(back, _applied(step, x)), dtype=np.float64)
-    right = leading_eigenpairs(square, k, "LA", random)[1]
-    # The small decomposition gives the singular values to full precision, not as roots of squares.
-    left, values, turn = np.linalg.svd(_applied(step, right), full_matrices=False)
-    return left, values, right @ turn.T
+    squared = LinearOperator((n, n), matvec=lambda x: _apply_katz(transposed, _apply_katz(step, x)), dtype=np.float64)
+    right = leading_eigenpairs(squared, k, "LA", random)[1]
+    # A small decomposition gives the singular values to full precision, instead of as square roots.
+    left, values, rotation = np.linalg.svd(_apply_katz(step, right), full_matrices=False)
+    return left, values, right @ rotation.T
 
 
-def _applied(step: csr_array, x: Matrix) -> Matrix:
+def _apply_katz(step: csr_array, x: Matrix) -> Matrix:
     total = np.zeros_like(x, np.float64)
     for term in katz_terms(step, x):
         total += term

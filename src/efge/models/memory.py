@@ -1,4 +1,4 @@
-"""How much memory a training will take, before it takes any."""
+"""An estimate of the memory that a training will take, before it takes any."""
 
 from __future__ import annotations
 
@@ -8,24 +8,33 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from efge.errors import check_counts
+from efge.errors import check_positive_integers
 from efge.graph.graph import Graph
-from efge.kernels.simd import CHUNK
+from efge.kernels.common import CACHE_LINE
 from efge.models.efge import EFGE
 from efge.walks.strategies import Node2VecWalk, UniformWalk
 
-# Python, the libraries and the compiled code; what training needs besides for any graph at most: copies of a round's
-# blocks, walks that are made and walks that are trained on. Measured by benchmarks/memory.py.
-_PROGRAM, _ROUNDS = 185e6, 60e6
-# Bytes an edge of a text file takes while it is read, by the type of its names.
-_READING = {"integers": 38, "words": 53}
+# Python, the libraries and the compiled code; and the most that training needs besides for any graph: copies of rows
+# for the blocks of a round, walks that are being made, and walks that are being trained on. Measured by
+# benchmarks/memory.py.
+_PROGRAM_BYTES, _ROUND_BYTES = 185e6, 60e6
+# Bytes per edge of a text file while it is read, by the type of the names.
+_READING_BYTES = {"integers": 38, "words": 53}
 
 
 class Memory(NamedTuple):
-    """Bytes that a training takes: for what, and at the peak.
+    """Estimated memory of a training, in bytes.
 
-    `mapped` are in files that the system reads and writes as it needs them, and take no memory that others could not
-    have; `reading` is the peak while a graph is read from text, which is over when training begins.
+    Attributes
+    ----------
+    program : int
+        Python, libraries and compiled code.
+    graph, walks, tables : int
+        The graph, everything needed to make walks, and the tables of vectors.
+    reading : int
+        Peak while a graph is read from text; it is over when training begins.
+    mapped : int
+        Bytes in files, which the system can remove from memory whenever it needs to.
 
     Examples
     --------
@@ -42,7 +51,7 @@ class Memory(NamedTuple):
 
     @property
     def peak(self) -> int:
-        """The most that is taken at one time.
+        """Largest number of bytes in use at one time.
 
         Examples
         --------
@@ -50,6 +59,22 @@ class Memory(NamedTuple):
         600
         """
         return self.program + max(self.reading, self.graph + self.walks + self.tables)
+
+
+class _GraphSize(NamedTuple):
+    """The quantities of a graph on which memory depends."""
+
+    nodes: int
+    entries: int  # neighbors in memory: each edge once or twice
+    edges: int  # edges that are read from text
+    weighted: bool
+    name_bytes: int
+    integer_names: bool
+
+    @property
+    def index_bytes(self) -> int:
+        """Bytes of a node's number."""
+        return 4 if self.nodes < 2**31 else 8
 
 
 def estimate_memory(
@@ -62,18 +87,25 @@ def estimate_memory(
     directed: bool = False,
     mmap: bool = False,
 ) -> Memory:
-    """The memory that a model which learns from walks will take on a graph, or on one of that many nodes and edges.
+    """Estimate the memory that training on random walks takes, for a graph or for given numbers of nodes and edges.
 
     Parameters
     ----------
     graph : Graph, optional
-        If not given, `nodes`, `edges`, `weighted` and `directed` say what it is like; names are integers then.
+        Without it, `nodes`, `edges`, `weighted` and `directed` describe a graph whose names are integers.
     model : EFGE, DeepWalk or Node2Vec, optional
-        By default, EFGE with its defaults.
+        By default, EFGE with its default parameters.
     nodes, edges : int, optional
+        Numbers of nodes and edges.
     weighted, directed : bool
+        Whether edges have weights and directions.
     mmap : bool
-        Whether the tables of vectors are in mapped files.
+        Whether the tables of vectors are in memory-mapped files.
+
+    Returns
+    -------
+    Memory
+        Bytes by purpose; `peak` is the largest number in use at one time.
 
     Examples
     --------
@@ -85,43 +117,53 @@ def estimate_memory(
     """
     model = EFGE() if model is None else model
     if not hasattr(model, "walk_length"):
-        raise ValueError(f"memory is known before for models that learn from walks; {type(model).__name__} does not")
-    if graph is None:
-        check_counts(nodes=nodes, edges=edges)
-        if nodes is None or edges is None:
-            raise ValueError("give a graph, or numbers of nodes and edges")
-        count, entries, names = nodes, edges if directed else 2 * edges, 8 * nodes
-    else:
-        weighted, count, names = graph.is_weighted, graph.n_nodes, _size_of_names(graph)
-        # Of a graph on disk, only what is known of each node has to be in memory.
-        entries, edges = (len(graph.indices), graph.n_edges) if graph._file is None else (0, 0)
-    number = 4 if count < 2**31 else 8
-    width = math.ceil(model.dim / CHUNK) * CHUNK
-    tables = 2 * 4 * count * width
-    # Of tables in partitions, two parts of each are in memory.
-    parts = getattr(model, "partitions", None)
-    in_memory = 0 if mmap else tables if parts is None else min(tables, 2 * tables // parts)
-    # Walkers have rows and neighbors of their own, and tables to draw weighted neighbors by; training has visits, and
-    # tables to draw negatives by; and there is a pass over all nodes in random order.
-    strategy = model._strategy()
-    by_weight = weighted and not isinstance(strategy, UniformWalk) and strategy != "uniform"
-    walks = (4 if entries < 2**32 else 8) * count + (number + (16 if by_weight else 0)) * entries
-    walks += (2 * 8 + 2 * 4 + 2 * number + (8 if by_weight else 0)) * count
-    # Walks of second order ask four bits for each neighbor whether there may be an edge.
-    walks += entries // 2 if isinstance(strategy, Node2VecWalk) and strategy.q != 1 else 0
-    kind = "integers" if graph is None or graph.names.dtype != object else "words"
+        raise ValueError(f"memory can be estimated for models that learn from walks only; got {type(model).__name__}")
+    size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
+    tables = 2 * 4 * size.nodes * math.ceil(model.dim / CACHE_LINE) * CACHE_LINE
+    # Of partitioned tables, two partitions of each are in memory.
+    partitions = getattr(model, "partitions", None)
+    in_memory = 0 if mmap else tables if partitions is None else min(tables, 2 * tables // partitions)
     return Memory(
-        program=round(_PROGRAM),
-        graph=8 * count + (number + (8 if weighted else 0)) * entries + names,
-        walks=walks + round(min(_ROUNDS, 40.0 * count * model.walks_per_node * model.walk_length)),
+        program=round(_PROGRAM_BYTES),
+        graph=8 * size.nodes + (size.index_bytes + (8 if size.weighted else 0)) * size.entries + size.name_bytes,
+        walks=_walk_bytes(size, model),
         tables=in_memory,
-        reading=_READING[kind] * edges + names,
+        reading=_READING_BYTES["integers" if size.integer_names else "words"] * size.edges + size.name_bytes,
         mapped=tables if in_memory < tables else 0,
     )
 
 
-def _size_of_names(graph: Graph) -> int:
+def _given_size(nodes: int | None, edges: int | None, weighted: bool, directed: bool) -> _GraphSize:
+    check_positive_integers(nodes=nodes, edges=edges)
+    if nodes is None or edges is None:
+        raise ValueError("give a graph, or both nodes= and edges=")
+    return _GraphSize(nodes, edges if directed else 2 * edges, edges, weighted, 8 * nodes, integer_names=True)
+
+
+def _graph_size(graph: Graph) -> _GraphSize:
+    # Of a graph on disk, only what belongs to nodes has to be in memory.
+    entries, edges = (len(graph.indices), graph.n_edges) if graph._file is None else (0, 0)
+    integer_names = graph.names.dtype != object
+    return _GraphSize(graph.n_nodes, entries, edges, graph.is_weighted, _name_bytes(graph), integer_names)
+
+
+def _walk_bytes(size: _GraphSize, model: Any) -> int:
+    """Return the bytes that it takes to make walks, and to draw negative samples."""
+    # Walkers have their own offsets and neighbors, and alias tables of weighted neighbors; training counts visits and
+    # has alias tables of negative samples; and there is a random order of all nodes.
+    strategy = model._strategy()
+    by_weight = size.weighted and not isinstance(strategy, UniformWalk) and strategy != "uniform"
+    per_entry = size.index_bytes + (16 if by_weight else 0)
+    per_node = 2 * 8 + 2 * 4 + 2 * size.index_bytes + (8 if by_weight else 0)
+    walks = (4 if size.entries < 2**32 else 8) * size.nodes + per_entry * size.entries + per_node * size.nodes
+    # Second-order walks have an edge filter with four bits for each neighbor.
+    walks += size.entries // 2 if isinstance(strategy, Node2VecWalk) and strategy.q != 1 else 0
+    in_progress: float = 40.0 * size.nodes * model.walks_per_node * model.walk_length
+    return walks + round(min(_ROUND_BYTES, in_progress))
+
+
+def _name_bytes(graph: Graph) -> int:
     if graph.names.dtype != object:
         return int(graph.names.nbytes)
-    some = graph.names[:: max(1, len(graph.names) // 1000)].tolist()
-    return int(len(graph.names) * (8 + np.mean([sys.getsizeof(name) for name in some] or [0])))
+    sample = graph.names[:: max(1, len(graph.names) // 1000)].tolist()
+    return int(len(graph.names) * (8 + np.mean([sys.getsizeof(name) for name in sample] or [0])))

@@ -1,4 +1,4 @@
-"""Node2Vec: walks of second order, and skip-gram with negative sampling."""
+"""Node2Vec: biased random walks, and skip-gram with negative sampling."""
 
 from __future__ import annotations
 
@@ -10,41 +10,48 @@ from efge.walks.strategies import Node2VecWalk, Strategy
 
 
 class Node2Vec(WalkEmbedder):
-    """Node2Vec (Grover and Leskovec, 2016): vectors that tell which nodes meet on walks that p and q steer.
+    """Node2Vec: vectors that predict which nodes occur near each other on random walks biased by p and q.
 
-    A small q lets walks go far, so that vectors say to which community a node belongs; a large one keeps them near, so
-    that vectors say more of what its surroundings look like. Use it as the common baseline, and where p and q have been
-    tuned for your data. It is :class:`efge.EFGE` with the Bernoulli family, and trained by the same code. The same
-    graph, parameters and seed give the same bytes, at any number of threads.
+    With a small q walks go far, and vectors reflect which community a node belongs to; with a large q walks stay close,
+    and vectors reflect the structure around a node. Use it as the common baseline, or where p and q have been tuned for
+    your data. It is :class:`efge.EFGE` with the Bernoulli family, trained by the same code. The same graph, parameters
+    and seed give the same bytes, at any number of threads.
 
     Parameters
     ----------
     dim : int
-        Entries of a vector.
+        Dimension of the vectors.
     p, q : float
-        The return and the in-out parameter: how much less likely a step back, and a step away, is.
+        The return and in-out parameters. A p above 1 makes steps back less likely; a q above 1 makes steps away from
+        the previous node less likely.
     walks_per_node, walk_length : int
-        Walks that start at each node, and nodes in a walk.
+        Number of walks that start at each node, and number of nodes in a walk.
     window : int
-        Contexts of a node are all that a walk visits at most so many steps before and after it.
+        Contexts of a node are the nodes up to this many steps before and after it on a walk.
     negatives : int
-        Nodes drawn at random to stand against each context.
+        Number of negative samples for each context: nodes drawn at random.
     epochs : int
-        Passes, each over new walks, or over the same ones where they are a corpus.
+        Number of passes. Each pass makes new walks, except with a corpus, which is used again.
     learning_rate, min_learning_rate : float
-        The learning rate falls from the one to the other, linearly with the nodes seen.
+        The learning rate falls linearly from the first to the second over the course of training.
     threads : int, optional
-        By default, all cores. The result does not depend on it.
+        Number of threads; by default, one for each core. The result does not depend on it.
     seed : int, optional
-        Without one, a random one is chosen, and kept as `seed_`.
+        By default, a random seed, which is stored as `seed_`.
 
     Attributes
     ----------
     embedding_, context_embedding_ : Embedding
-        The nodes' vectors, and those that they have as contexts of others.
+        The vectors of the nodes, and their vectors as contexts of others.
     history_ : dict
-        "pairs" trained, and the mean "log_likelihood" of some pairs and negatives held apart at that point.
+        "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
+        point.
     seed_ : int
+        The seed that was used.
+
+    References
+    ----------
+    A. Grover and J. Leskovec. node2vec: scalable feature learning for networks. KDD 2016.
 
     Examples
     --------

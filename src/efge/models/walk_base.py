@@ -1,4 +1,4 @@
-"""What estimators that learn from random walks share."""
+"""What the estimators that learn from random walks share."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families.base import Family
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
 from efge.progress import Progress
@@ -21,18 +22,21 @@ from efge.walks.strategies import Strategy
 from efge.walks.walks import Walks
 
 Self = TypeVar("Self", bound="WalkEmbedder")
+PathLike = str | os.PathLike[str]
 
 
-class Place(NamedTuple):
-    """Where tables are while they are trained: in memory, in mapped files, in parts in a folder, or on a cluster."""
+class TableStorage(NamedTuple):
+    """Where the tables of vectors are during training; if all fields are None, they are in memory."""
 
-    mmap: str | os.PathLike[str] | None
-    workdir: str | os.PathLike[str] | None
-    cluster: str | None
+    mmap: PathLike | None  # folder of memory-mapped files
+    workdir: PathLike | None  # folder of the partitions
+    cluster: str | None  # address of a Ray cluster
 
 
 class WalkEmbedder(NodeEmbedder):
-    """An estimator that learns from walks: which ones, by which family and by what settings, its subclass says.
+    """Base class of estimators that learn from random walks.
+
+    A subclass says which walks to make, which family of distributions to use, and how to train.
 
     Examples
     --------
@@ -61,37 +65,44 @@ class WalkEmbedder(NodeEmbedder):
         y: Any = None,
         *,
         progress: Callable[[Progress], None] | None = None,
-        checkpoint: Checkpoints | str | os.PathLike[str] | None = None,
-        mmap: str | os.PathLike[str] | None = None,
-        workdir: str | os.PathLike[str] | None = None,
+        checkpoint: Checkpoints | PathLike | None = None,
+        mmap: PathLike | None = None,
+        workdir: PathLike | None = None,
         cluster: str | None = None,
     ) -> Self:
         """Learn the vectors of a graph's nodes.
 
         Parameters
         ----------
-        X : Graph, or anything :func:`efge.as_graph` takes, or Walks
-            Ready :class:`efge.Walks` bring their own seed and threads, and parameters that make walks are of no effect.
+        X : Graph, anything :func:`efge.as_graph` takes, or Walks
+            :class:`efge.Walks` have their own seed and threads; the parameters of this estimator that make walks are
+            then ignored.
         y : ignored
         progress : callable, optional
-            Called with a :class:`efge.Progress` when walks are counted and training begins, then some times a second.
+            Called with a :class:`efge.Progress` when training begins, and then several times a second.
         checkpoint : Checkpoints, or path of a folder, optional
-            Where to keep the state now and then, so that training can go on after it was stopped:
-            ``Checkpoints(folder, resume=True)`` goes on, to the same bytes.
+            Where to save checkpoints, so that an interrupted training can be resumed:
+            ``Checkpoints(folder, resume=True)`` continues it and ends with the same bytes.
         mmap : path of a folder, optional
-            Where to keep the tables of vectors while they are trained, in files without a name, if they are larger than
-            memory. The result is the same to the byte. `embedding_` stays in such a file as long as it is used.
+            Use memory-mapped files in this folder for the tables of vectors, if they are larger than memory. The files
+            have no names and vanish when they are no longer used; `embedding_` stays in one of them. The result is the
+            same to the byte.
         workdir : path of a folder, optional
-            With partitions, where the parts are while they are trained: on a disk that holds some times the size of
-            both tables. By default, in the system's folder for temporary files.
+            With partitions, the folder for their files, on a disk that holds several times the size of both tables. By
+            default, the system's folder for temporary files.
         cluster : "auto" or an address, optional
-            Train on a cluster of Ray, which `efge[ray]` brings: the one that runs here, or the one at the address.
-            Without a number of partitions there are 16. The result is the same as on one machine.
+            Train on a Ray cluster (install ``efge[ray]``): the one that runs on this machine, or the one at the
+            address. If `partitions` is not set, 16 are used. The result is the same as on one machine.
 
         Returns
         -------
         WalkEmbedder
             The estimator itself.
+
+        Raises
+        ------
+        TrainingError
+            If vectors become NaN or infinite; the vectors from before that are stored in the estimator.
 
         Examples
         --------
@@ -100,52 +111,28 @@ class WalkEmbedder(NodeEmbedder):
         >>> efge.EFGE(dim=4).fit(walks).embedding_.names.tolist()
         ['a', 'b', 'c']
         """
-        settings = self._settings()
-        family = self._family()
-        kept = checkpoint if checkpoint is None or isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
-        if kept is not None:
-            kept.prepare()
-        walks = X if isinstance(X, Walks) else self._walks(X, kept)
+        settings, family = self._settings(), self._family()
+        checkpoints = _prepare_checkpoints(checkpoint)
+        walks = self._make_walks(X, checkpoints)
+        storage = TableStorage(mmap, workdir, cluster)
         try:
-            self._keep(walks, self._trained(walks, family, settings, progress, kept, Place(mmap, workdir, cluster)))
+            trained = _train(walks, family, settings, progress, checkpoints, storage)
         except TrainingError as error:
-            self._keep(walks, error.trained)
+            self._store_result(walks, error.trained)
             raise
+        self._store_result(walks, trained)
         return self
 
-    def _trained(
-        self,
-        walks: Walks,
-        family: Family,
-        settings: Settings,
-        progress: Callable[[Progress], None] | None,
-        kept: Checkpoints | None,
-        place: Place,
-    ) -> Trained:
-        """By whole tables, in memory or in mapped files, by parts in files, or by parts on a cluster."""
-        if not settings.partitions and place.cluster is None:
-            if place.workdir is not None:
-                raise ValueError("a workdir is for tables in partitions; give their number, as partitions=16")
-            folder = None if place.mmap is None else Path(place.mmap)
-            return train(walks, family, settings, progress, kept, folder)
-        if place.mmap is not None:
-            raise ValueError("tables in partitions are in files already; leave out mmap")
-        from efge.training.partitioned.cluster import CLUSTER_PARTITIONS, ClusterEngine
-        from efge.training.partitioned.local import LocalEngine, train_in_parts
+    def _as_graph(self, X: Any) -> Graph:  # noqa: N803
+        return X.graph if isinstance(X, Walks) else super()._as_graph(X)
 
-        settings = replace(settings, partitions=settings.partitions or CLUSTER_PARTITIONS)
-        engine = (
-            LocalEngine(place.workdir, walks.threads)
-            if place.cluster is None
-            else ClusterEngine(place.cluster, place.workdir)
-        )
-        return train_in_parts(walks, family, settings, engine, progress, kept)
-
-    def _walks(self, graph: Any, kept: Checkpoints | None) -> Walks:
-        # A run without a seed goes on with the one that it took.
-        seed = kept.seed() if self.seed is None and kept is not None else self.seed
+    def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
+        if isinstance(X, Walks):
+            return X
+        # A run without a given seed is resumed with the seed that it chose.
+        seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
         return Walks(
-            as_graph(graph),
+            as_graph(X),
             self._strategy(),
             walks_per_node=self.walks_per_node,
             walk_length=self.walk_length,
@@ -153,8 +140,45 @@ class WalkEmbedder(NodeEmbedder):
             threads=self.threads,
         )
 
-    def _keep(self, walks: Walks, trained: Trained) -> None:
+    def _store_result(self, walks: Walks, trained: Trained) -> None:
         self.seed_ = walks.seed
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.history_ = trained.history
+
+
+def _prepare_checkpoints(checkpoint: Checkpoints | PathLike | None) -> Checkpoints | None:
+    if checkpoint is None:
+        return None
+    checkpoints = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
+    checkpoints.prepare()
+    return checkpoints
+
+
+def _train(
+    walks: Walks,
+    family: Family,
+    settings: Settings,
+    progress: Callable[[Progress], None] | None,
+    checkpoints: Checkpoints | None,
+    storage: TableStorage,
+) -> Trained:
+    """Train on whole tables, in memory or in mapped files; or on partitions, in files or on a cluster."""
+    if not settings.partitions and storage.cluster is None:
+        if storage.workdir is not None:
+            raise ValueError("workdir is the folder for partitions; set their number too, such as partitions=16")
+        folder = None if storage.mmap is None else Path(storage.mmap)
+        return train(walks, family, settings, progress, checkpoints, folder)
+    if storage.mmap is not None:
+        raise ValueError("partitions are stored in files already; leave out mmap")
+    from efge.training.partitioned.cluster import CLUSTER_PARTITIONS, ClusterEngine
+    from efge.training.partitioned.driver import train_partitioned
+    from efge.training.partitioned.local import LocalEngine
+
+    settings = replace(settings, partitions=settings.partitions or CLUSTER_PARTITIONS)
+    engine = (
+        LocalEngine(storage.workdir, walks.threads)
+        if storage.cluster is None
+        else ClusterEngine(storage.cluster, storage.workdir)
+    )
+    return train_partitioned(walks, family, settings, engine, progress, checkpoints)

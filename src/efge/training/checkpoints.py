@@ -1,7 +1,8 @@
-"""Training that can be stopped: its state in files that are whole or absent, and how it goes on from them.
+"""Checkpoints: training state in files that are complete or absent, and how a later run resumes from them.
 
-A file has a line of JSON (what was trained, and how far), the tables, and a checksum of all that. It is written aside,
-brought to the disk, and renamed; the last two are kept, so that one that the disk has damaged has one before it.
+A checkpoint file holds a line of JSON (which run it belongs to, and how far training is), the tables of vectors, and a
+checksum of everything before it. The file is written under a temporary name, flushed to the disk, and renamed. The last
+two checkpoints are kept, so that training can resume from the older one if the disk damages the newer one.
 """
 
 from __future__ import annotations
@@ -28,46 +29,47 @@ import numpy.typing as npt
 from efge import __version__
 from efge.errors import CheckpointError
 from efge.families.base import Family
-from efge.io.atomic import locked, written_whole
-from efge.io.files import from_json
+from efge.io.atomic import atomic_write, lock_folder
+from efge.io.files import parse_json
 from efge.training.corpus import Source
 
 Table = npt.NDArray[np.float32]
 
-_MARK = b"efge checkpoint 1\n"
-_LONGEST_HEADER = 1 << 24
-_KEPT, _CHECKSUM = 2, 32
-# Saving takes at most so much of the time, however often it is asked for.
-_MOST_OF_THE_TIME = 0.015
-_ROWS_AT_ONCE = 1 << 14
+_MAGIC = b"efge checkpoint 2\n"
+_MAX_HEADER_BYTES = 1 << 24
+_FILES_KEPT, _CHECKSUM_BYTES = 2, 32
+# Saving takes at most this fraction of the time, however short the interval between checkpoints is.
+_MAX_TIME_FRACTION = 0.015
+_ROWS_PER_CHUNK = 1 << 14
 
 
 @dataclass
-class State:
-    """How far training is: pieces of work done, and what was seen on the way."""
+class TrainingState:
+    """How far training is: the number of chunks of work done, and the held-out evaluations so far."""
 
-    pieces: int = 0
+    chunks_done: int = 0
     history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
-    since_best: int = 0
-    best: float = -np.inf
+    evaluations_since_best: int = 0
+    best_log_likelihood: float = -np.inf
 
 
-class Stopped(KeyboardInterrupt):
-    """Training was asked to end, and its state is saved."""
+class TrainingInterrupt(KeyboardInterrupt):
+    """A signal asked training to stop, and a checkpoint has been saved."""
 
 
 class Checkpoints:
-    """Where the state of a training is kept, how often, and whether to go on from what is there.
+    """The folder where training saves checkpoints, how often it does, and whether it resumes from one.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there.
+        Created if it does not exist.
     resume : bool
-        Go on from the newest state; begin afresh if there is none. Without it, a folder that holds states is refused.
+        Resume from the newest checkpoint; start from the beginning if there is none. Without it, a folder that
+        contains checkpoints is refused.
     every : float
-        Seconds between two states. Where saving takes long, more pass, so that it never takes over 2 % of the time; 0
-        saves after every piece of work, however long that takes.
+        Seconds between two checkpoints. Where saving is slow, the interval grows, so that saving never takes more than
+        2 % of the time. With 0, a checkpoint is saved after every chunk of work, however long that takes.
 
     Examples
     --------
@@ -84,211 +86,217 @@ class Checkpoints:
         self.folder = Path(folder)
         self.resume = resume
         self.every = every
-        self._identity: dict[str, Any] = {}
-        self._stop: int | None = None
-        self._last, self._took = time.monotonic(), 0.0
+        self._run_identity: dict[str, Any] = {}
+        self._signal: int | None = None
+        self._last_save, self._save_seconds = time.monotonic(), 0.0
 
     def seed(self) -> int | None:
-        """The seed of the run that is to go on, if there is one."""
+        """Return the seed of the run to resume, or None if there is no such run."""
         for path in self._paths() if self.resume else []:
             try:
                 with path.open("rb") as file:
-                    return int(_header(file, path)["identity"]["seed"])
+                    return int(_read_header(file, path)["run_identity"]["seed"])
             except (CheckpointError, OSError, KeyError, TypeError, ValueError, OverflowError):
                 continue
         return None
 
-    def begin(self, identity: Mapping[str, Any], tables: Iterable[Table]) -> State:
-        """Say what is to be trained, fill the tables from the newest state that is whole, and tell how far it is."""
-        self._identity = json.loads(json.dumps(dict(identity)))
-        for left in self.folder.glob(".state-*"):
-            # A run that was killed while it wrote has left this.
-            left.unlink(missing_ok=True)
+    def prepare(self) -> None:
+        """Create the folder if it does not exist; refuse one that cannot be used, before any work is done."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(self.folder, os.W_OK):
+            raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
+        with self.lock():
+            if self._paths() and not self.resume:
+                raise CheckpointError(
+                    f"{self.folder} contains checkpoints of an earlier run; resume it (--resume on the command line,"
+                    " Checkpoints(folder, resume=True) in Python), or name another folder"
+                )
+
+    def restore(self, run_identity: Mapping[str, Any], tables: Iterable[Table]) -> TrainingState:
+        """Fill the tables from the newest undamaged checkpoint of this run, and return how far it is."""
+        self._run_identity = json.loads(json.dumps(dict(run_identity)))
+        for temporary in self.folder.glob(".checkpoint-*"):
+            # Left by a run that was killed while it was writing.
+            temporary.unlink(missing_ok=True)
         for path in self._paths():
             try:
                 return self._read(path, tables)
             except _DamagedError as error:
-                warnings.warn(f"{error}; going on from the one before", RuntimeWarning, stacklevel=2)
-        return State()
+                warnings.warn(f"{error}; trying the checkpoint before it", RuntimeWarning, stacklevel=2)
+        return TrainingState()
 
-    def prepare(self) -> None:
-        """Make the folder if it is not there; refuse one that is of no use, before any work is done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(self.folder, os.W_OK):
-            raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
-        with self.held():
-            if self._paths() and not self.resume:
-                raise CheckpointError(
-                    f"{self.folder} holds the state of an earlier run; resume it (--resume on the command line,"
-                    " Checkpoints(folder, resume=True) in Python), or name another folder"
-                )
-
-    def _paths(self) -> list[Path]:
-        """Files of states, the newest first."""
-        found = [path for path in self.folder.glob("state-*.efge") if re.fullmatch(r"state-\d+\.efge", path.name)]
-        return sorted(found, key=lambda path: int(path.stem.partition("-")[2]), reverse=True)
-
-    def _read(self, path: Path, tables: Iterable[Table]) -> State:
-        with path.open("rb") as raw:
-            _check(raw, path)
-            raw.seek(0)
-            header = _header(raw, path)
-            different = [
-                f"{name} {header['identity'].get(name)!r}, not {value!r}"
-                for name, value in self._identity.items()
-                if header["identity"].get(name) != value
-            ]
-            if different:
-                raise CheckpointError(f"{path}: this is the state of another run: {'; '.join(different)}")
-            for table in tables:
-                _fill(table, raw, path)
-            if len(raw.read()) != _CHECKSUM:
-                raise CheckpointError(f"{path}: the state is of tables of another size")
-        return State(**header["state"])
-
-    def keep(self, state: State, tables: Iterable[Table]) -> None:
-        """Save the state if it is time to, or if training is to end, which then it does."""
-        now = time.monotonic()
-        pause = max(self.every, self._took / _MOST_OF_THE_TIME) if self.every else 0.0
-        if self._stop is None and now - self._last < pause:
+    def save_if_due(self, state: TrainingState, tables: Iterable[Table]) -> None:
+        """Save a checkpoint if it is time to; after a signal, save one and raise TrainingInterrupt."""
+        start = time.monotonic()
+        interval = max(self.every, self._save_seconds / _MAX_TIME_FRACTION) if self.every else 0.0
+        if self._signal is None and start - self._last_save < interval:
             return
-        path = self.folder / f"state-{state.pieces}.efge"
+        path = self.folder / f"checkpoint-{state.chunks_done}.efge"
         try:
             self._write(path, state, tables)
         except FileNotFoundError:
-            # Whoever removed the folder meanwhile did not mean to end the run.
+            # Whoever removed the folder in the meantime did not mean to end the run.
             self.folder.mkdir(parents=True, exist_ok=True)
             self._write(path, state, tables)
-        self._last = time.monotonic()
-        self._took = self._last - now
-        if self._stop is not None:
-            raise Stopped(self._stop)
-
-    def _write(self, path: Path, state: State, tables: Iterable[Table]) -> None:
-        header = json.dumps({"identity": self._identity, "state": asdict(state)}).encode()
-        digest = hashlib.sha256(_MARK + header + b"\n")
-        with written_whole(path) as stream:
-            stream.write(_MARK + header + b"\n")
-            for table in tables:
-                for begin in range(0, len(table), _ROWS_AT_ONCE):
-                    data = table[begin : begin + _ROWS_AT_ONCE].astype("<f4").tobytes()
-                    digest.update(data)
-                    stream.write(data)
-            stream.write(digest.digest())
-        for old in self._paths()[_KEPT:]:
-            old.unlink(missing_ok=True)
+        self._last_save = time.monotonic()
+        self._save_seconds = self._last_save - start
+        if self._signal is not None:
+            raise TrainingInterrupt(self._signal)
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Hold the folder, which no other run may have meanwhile; what a killed process held is free again."""
+    def lock(self) -> Iterator[None]:
+        """Lock the folder against other runs; the lock of a killed process is released by the system."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder) as alone:
-            if not alone:
+        with lock_folder(self.folder) as acquired:
+            if not acquired:
                 raise CheckpointError(
-                    f"{self.folder} is in use by another run; wait for its end, or name another folder"
+                    f"{self.folder} is in use by another run; wait until it ends, or name another folder"
                 )
             yield
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """While training, take a signal to end as a wish to save first; a second one ends at once."""
+    def save_on_signal(self) -> Iterator[None]:
+        """On SIGINT or SIGTERM, let training save a checkpoint before it stops; a second signal stops it at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
-        before = {number: signal.signal(number, self._asked) for number in (signal.SIGINT, signal.SIGTERM)}
+        handlers = {number: signal.signal(number, self._handle_signal) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
         finally:
-            for number, handler in before.items():
+            for number, handler in handlers.items():
                 signal.signal(number, handler)
 
-    def _asked(self, number: int, frame: FrameType | None) -> None:
-        if self._stop is not None:
+    def _handle_signal(self, number: int, frame: FrameType | None) -> None:
+        if self._signal is not None:
             raise KeyboardInterrupt
-        self._stop = number
+        self._signal = number
+
+    def _paths(self) -> list[Path]:
+        """Return the checkpoint files, newest first."""
+        pattern = re.compile(r"checkpoint-\d+\.efge")
+        paths = [path for path in self.folder.glob("checkpoint-*.efge") if pattern.fullmatch(path.name)]
+        return sorted(paths, key=lambda path: int(path.stem.partition("-")[2]), reverse=True)
+
+    def _read(self, path: Path, tables: Iterable[Table]) -> TrainingState:
+        with path.open("rb") as file:
+            _verify_checksum(file, path)
+            file.seek(0)
+            header = _read_header(file, path)
+            self._check_identity(header["run_identity"], path)
+            for table in tables:
+                _read_table(table, file, path)
+            if len(file.read()) != _CHECKSUM_BYTES:
+                raise CheckpointError(f"{path}: the tables in the checkpoint have a different size")
+        return TrainingState(**header["state"])
+
+    def _check_identity(self, saved: dict[str, Any], path: Path) -> None:
+        differences = [
+            f"{name} {saved.get(name)!r}, not {value!r}"
+            for name, value in self._run_identity.items()
+            if saved.get(name) != value
+        ]
+        if differences:
+            raise CheckpointError(f"{path}: this checkpoint belongs to another run: {'; '.join(differences)}")
+
+    def _write(self, path: Path, state: TrainingState, tables: Iterable[Table]) -> None:
+        header = json.dumps({"run_identity": self._run_identity, "state": asdict(state)}).encode()
+        digest = hashlib.sha256(_MAGIC + header + b"\n")
+        with atomic_write(path) as stream:
+            stream.write(_MAGIC + header + b"\n")
+            for table in tables:
+                for begin in range(0, len(table), _ROWS_PER_CHUNK):
+                    data = table[begin : begin + _ROWS_PER_CHUNK].astype("<f4").tobytes()
+                    digest.update(data)
+                    stream.write(data)
+            stream.write(digest.digest())
+        for old in self._paths()[_FILES_KEPT:]:
+            old.unlink(missing_ok=True)
 
 
 class _DamagedError(CheckpointError):
-    """A state that the disk, not the user, made unusable."""
+    """A checkpoint that cannot be used because its file is damaged, not because the user chose a wrong one."""
 
 
-def _header(file: BinaryIO, path: Path) -> dict[str, Any]:
-    if file.readline(len(_MARK)) != _MARK:
-        raise _DamagedError(f"{path}: the state is damaged: it does not begin as one")
+def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
+    if file.readline(len(_MAGIC)) != _MAGIC:
+        raise _DamagedError(f"{path}: the checkpoint is damaged: it does not start with {_MAGIC.strip().decode()!r}")
     try:
-        header = from_json(file.readline(_LONGEST_HEADER))
-        whole = isinstance(header["identity"], dict) and _is_whole(State(**header["state"]))
+        header: dict[str, Any] = parse_json(file.readline(_MAX_HEADER_BYTES))
+        valid = isinstance(header["run_identity"], dict) and _is_valid(TrainingState(**header["state"]))
     except (ValueError, KeyError, TypeError):
-        whole = False
-    if not whole:
-        raise _DamagedError(f"{path}: the state is damaged: its heading cannot be read")
-    found: dict[str, Any] = header
-    return found
+        valid = False
+    if not valid:
+        raise _DamagedError(f"{path}: the checkpoint is damaged: its header cannot be read")
+    return header
 
 
-def _is_whole(state: State) -> bool:
-    """Whether a state holds what training goes on with: something was seen if, and only if, something was done."""
+def _is_valid(state: TrainingState) -> bool:
+    """Return whether training can resume from a state: there are evaluations if, and only if, work was done."""
     pairs, values = state.history["pairs"], state.history["log_likelihood"]
-    if not type(pairs) is type(values) is list or not type(state.pieces) is type(state.since_best) is int:
+    counters = state.chunks_done, state.evaluations_since_best
+    if not type(pairs) is type(values) is list or any(type(counter) is not int for counter in counters):
         return False
-    kinds = all(isinstance(value, (int, float)) for value in (state.best, *pairs, *values))
-    even = len(state.history) == 2 and len(pairs) == len(values)
-    return kinds and even and all(0 <= seen < 1 << 63 for seen in pairs) and bool(pairs) == (state.pieces > 0)
+    numeric = all(isinstance(value, (int, float)) for value in (state.best_log_likelihood, *pairs, *values))
+    complete = len(state.history) == 2 and len(pairs) == len(values)
+    return numeric and complete and all(0 <= n < 1 << 63 for n in pairs) and bool(pairs) == (state.chunks_done > 0)
 
 
-def _check(file: BinaryIO, path: Path) -> None:
-    """Refuse a file whose last bytes are not the checksum of all before."""
-    digest, held = hashlib.sha256(), b""
+def _verify_checksum(file: BinaryIO, path: Path) -> None:
+    """Refuse a file whose last bytes are not the checksum of everything before them."""
+    digest, pending = hashlib.sha256(), b""
     while data := file.read(1 << 20):
-        held += data
-        digest.update(held[:-_CHECKSUM])
-        held = held[-_CHECKSUM:]
-    if held != digest.digest():
-        raise _DamagedError(f"{path}: the state is damaged or cut short: its checksum is another")
+        pending += data
+        digest.update(pending[:-_CHECKSUM_BYTES])
+        pending = pending[-_CHECKSUM_BYTES:]
+    if pending != digest.digest():
+        raise _DamagedError(f"{path}: the checkpoint is damaged or truncated: its checksum does not match")
 
 
-def _fill(table: Table, file: BinaryIO, path: Path) -> None:
-    for begin in range(0, len(table), _ROWS_AT_ONCE):
-        some = table[begin : begin + _ROWS_AT_ONCE]
-        data = file.read(some.size * 4)
-        if len(data) != some.size * 4:
-            raise CheckpointError(f"{path}: the state is of tables of another size")
-        some[:] = np.frombuffer(data, "<f4").reshape(some.shape)
+def _read_table(table: Table, file: BinaryIO, path: Path) -> None:
+    for begin in range(0, len(table), _ROWS_PER_CHUNK):
+        rows = table[begin : begin + _ROWS_PER_CHUNK]
+        data = file.read(rows.size * 4)
+        if len(data) != rows.size * 4:
+            raise CheckpointError(f"{path}: the tables in the checkpoint have a different size")
+        rows[:] = np.frombuffer(data, "<f4").reshape(rows.shape)
 
 
-class Keeper:
-    """Checkpoints of a training, or none."""
+class CheckpointManager:
+    """Checkpoints of a training run, or none: without them, every method does nothing."""
 
-    def __init__(self, checkpoints: Checkpoints | None, identity: Callable[[], dict[str, Any]]) -> None:
+    def __init__(self, checkpoints: Checkpoints | None, run_identity: Callable[[], dict[str, Any]]) -> None:
         self.checkpoints = checkpoints
-        self.identity = identity
-        self.done = 0
+        self.run_identity = run_identity
+        self.restored_chunks = 0
 
-    def begin(self, tables: Iterable[Table]) -> State:
-        """Fill the tables from a state, if there is one; how far it is."""
+    def restore(self, tables: Iterable[Table]) -> TrainingState:
+        """Fill the tables from a checkpoint if there is one, and return how far training is."""
         if self.checkpoints is None:
-            return State()
-        state = self.checkpoints.begin(self.identity(), tables)
-        self.done = state.pieces
+            return TrainingState()
+        state = self.checkpoints.restore(self.run_identity(), tables)
+        self.restored_chunks = state.chunks_done
         return state
 
-    def keep(self, state: State, tables: Iterable[Table]) -> None:
-        """Save the state if it is time to; the tables are only asked for then."""
+    def save_if_due(self, state: TrainingState, tables: Iterable[Table]) -> None:
+        """Save a checkpoint if it is time to; the tables are iterated over only then."""
         if self.checkpoints is not None:
-            self.checkpoints.keep(state, tables)
+            self.checkpoints.save_if_due(state, tables)
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """While training, have the folder alone, and save before a signal ends it."""
+    def session(self) -> Iterator[None]:
+        """While training, lock the folder, and save a checkpoint before a signal stops the run."""
         if self.checkpoints is None:
             yield
             return
-        with self.checkpoints.held(), self.checkpoints.watching():
+        with self.checkpoints.lock(), self.checkpoints.save_on_signal():
             yield
 
 
-def identity(walks: Source, visits: npt.NDArray[np.int64], family: Family, settings: dict[str, Any]) -> dict[str, Any]:
-    """All that a result depends on, by name: a state of one is no state of another."""
+def run_identity(
+    walks: Source, visits: npt.NDArray[np.int64], family: Family, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Return everything that the result depends on, by name: only a run with the same values may resume."""
     described = {"version": __version__, "graph": walks.graph.fingerprint(), "family": repr(family)}
-    counted = {"visits": hashlib.sha256(visits.astype("<i8").tobytes()).hexdigest()}
-    return described | walks.describe() | settings | counted
+    digest = {"visits": hashlib.sha256(visits.astype("<i8").tobytes()).hexdigest()}
+    return described | walks.describe() | settings | digest

@@ -1,4 +1,4 @@
-"""What goes on beside training: threads that share its work, looks at pairs held apart, and states that are kept."""
+"""Held-out evaluation: the mean log-likelihood of pairs and negatives that training does not see."""
 
 from __future__ import annotations
 
@@ -8,81 +8,92 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from efge.kernels import sgd_reference as plain
+from efge.kernels.random import draw_from_alias
 from efge.random import stream_key
-from efge.training.checkpoints import State
-from efge.training.corpus import HELD_WALKS, Source
-from efge.walks.walks import Round
+from efge.training.checkpoints import TrainingState
+from efge.training.corpus import HELD_OUT_WALKS, Source
+from efge.walks.walks import WalkBatch
 
-Sample = npt.NDArray[np.int64]
-Alias = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
+# int64[pairs, 2 + negatives]: a center, a context, and the negatives against them.
+HeldOutSample = npt.NDArray[np.int64]
+# Probabilities and aliases of a discrete distribution, by which the alias method draws from it.
+AliasTable = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
-# Pairs held apart, and how often they are looked at; so many of them share their negatives, for most of the time of a
-# look is that of fetching rows.
-_HELD_PAIRS, LOOKS = 4096, 20
-_SHARED_BY = 8
+# Number of held-out pairs, and of evaluations in a training run.
+_HELD_OUT_PAIRS, N_EVALUATIONS = 4096, 20
+# Pairs that share their negatives: an evaluation spends most of its time on fetching rows.
+_PAIRS_PER_NEGATIVES = 8
 
 
 @dataclass(frozen=True)
-class Reach:
-    """How far contexts are from a center, whether walks are stars, and how many negatives stand against each."""
+class PairSettings:
+    """How pairs are taken from walks."""
 
-    window: int
-    stars: bool
-    negatives: int
+    window: int  # largest distance of a context from its center
+    stars: bool  # whether only the first node of a walk is a center, and all others are its contexts
+    negatives: int  # per pair
 
 
-class Look:
-    """Looks now and then at pairs and negatives held apart from training, of which there are `pairs` in all.
+class HeldOutMonitor:
+    """Evaluates held-out pairs and negatives at intervals during a training run on `pairs` pairs in all.
 
-    `measure` says how likely a sample is, of which each row is a center, a context and the negatives against it.
+    `log_likelihood` returns the mean log-likelihood of a sample, and so depends on the current vectors.
     """
 
     def __init__(
-        self, walks: Source, reach: Reach, noise: Alias, pairs: int, measure: Callable[[Sample], float]
+        self,
+        walks: Source,
+        settings: PairSettings,
+        noise: AliasTable,
+        pairs: int,
+        log_likelihood: Callable[[HeldOutSample], float],
     ) -> None:
-        self.interval = pairs / LOOKS
-        self.state = State()
-        self.measure = measure
+        self.interval = pairs / N_EVALUATIONS
+        self.state = TrainingState()
+        self.log_likelihood = log_likelihood
         random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
-        found = _some_pairs(walks.held_apart(HELD_WALKS), reach, random)
-        negatives = np.empty((-(-len(found) // _SHARED_BY), reach.negatives), np.int64)
-        plain.draw(stream_key(walks.seed, 0, "negatives held apart"), *noise, negatives.reshape(-1))
-        self.sample = np.hstack([found, np.repeat(negatives, _SHARED_BY, axis=0)[: len(found)]])
+        held_out = _draw_pairs(walks.held_out(HELD_OUT_WALKS), settings, random)
+        negatives = np.empty((-(-len(held_out) // _PAIRS_PER_NEGATIVES), settings.negatives), np.int64)
+        draw_from_alias(stream_key(walks.seed, 0, "negatives held apart"), *noise, negatives.reshape(-1))
+        self.sample = np.hstack([held_out, np.repeat(negatives, _PAIRS_PER_NEGATIVES, axis=0)[: len(held_out)]])
 
     @property
-    def last(self) -> float:
-        """What the last look saw."""
+    def last_log_likelihood(self) -> float:
+        """The result of the last evaluation."""
         return self.state.history["log_likelihood"][-1]
 
     @property
-    def due(self) -> float:
-        """After how many pairs to look again; the end of a piece is seldom quite there."""
-        seen = self.state.history["pairs"][-1]
-        return (round(seen / self.interval) + 0.5) * self.interval if self.interval else np.inf
+    def next_evaluation(self) -> float:
+        """Number of trained pairs at which the next evaluation is due.
 
-    def __call__(self, pairs: int) -> None:
-        """Look, when so many pairs are done."""
-        value = self.measure(self.sample) if len(self.sample) else np.nan
+        A chunk of work seldom ends exactly at a multiple of the interval, so it may end half an interval early.
+        """
+        evaluated_at = self.state.history["pairs"][-1]
+        return (round(evaluated_at / self.interval) + 0.5) * self.interval if self.interval else np.inf
+
+    def evaluate(self, pairs: int) -> None:
+        """Evaluate the held-out sample after `pairs` trained pairs, and record the result in the state."""
+        value = self.log_likelihood(self.sample) if len(self.sample) else np.nan
         state = self.state
         state.history["pairs"].append(pairs)
         state.history["log_likelihood"].append(value)
         if len(self.sample):
-            state.since_best = 0 if value > state.best else state.since_best + 1
-            state.best = max(state.best, value)
+            improved = value > state.best_log_likelihood
+            state.evaluations_since_best = 0 if improved else state.evaluations_since_best + 1
+            state.best_log_likelihood = max(state.best_log_likelihood, value)
 
 
-def _some_pairs(walks: Round, reach: Reach, random: np.random.Generator) -> Sample:
-    """Pairs of a center and a context, drawn from walks of more than one node."""
-    window = reach.window
+def _draw_pairs(walks: WalkBatch, settings: PairSettings, random: np.random.Generator) -> HeldOutSample:
+    """Draw pairs of a center and a context from the walks that have more than one node."""
+    window = settings.window
     lengths = np.diff(walks.offsets)
     long_enough = np.flatnonzero(lengths > 1)
     if not len(long_enough):
         return np.empty((0, 2), np.int64)
-    walk = long_enough[random.integers(len(long_enough), size=_HELD_PAIRS)]
-    center = random.integers(np.ones_like(walk) if reach.stars else lengths[walk])
+    walk = long_enough[random.integers(len(long_enough), size=_HELD_OUT_PAIRS)]
+    center = random.integers(np.ones_like(walk) if settings.stars else lengths[walk])
     low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
-    high = lengths[walk] - 1 if reach.stars else high
+    high = lengths[walk] - 1 if settings.stars else high
     context = low + random.integers(high - low)
     context += context >= center
     begin = walks.offsets[walk]

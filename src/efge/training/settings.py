@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from efge.errors import check_counts
+from efge.errors import check_positive_integers
 
 TRAINERS = ("fast", "reference")
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What training is told; see :class:`efge.EFGE` for what each means.
-
-    With `softmax`, a context is likely by hierarchical softmax instead of negatives. With `stars`, only the first node
-    of a walk is a center, and all others are its contexts. With `one_table`, nodes have the same vectors as centers and
-    as contexts.
-    """
+    """Hyper-parameters of a training run; :class:`efge.EFGE` explains those that it has."""
 
     dim: int
     window: int
@@ -29,14 +24,14 @@ class Settings:
     patience: int | None = None
     trainer: str = "fast"
     partitions: int | None = None
-    softmax: bool = False
-    stars: bool = False
-    one_table: bool = False
+    softmax: bool = False  # contexts by hierarchical softmax instead of negatives
+    stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
+    one_table: bool = False  # nodes have the same vector as centers and as contexts
 
     def check(self) -> None:
-        """Refuse what training cannot do."""
-        counted = ("dim", "window", "negatives", "epochs", "patience", "partitions")
-        check_counts(**{name: getattr(self, name) for name in counted})
+        """Raise an error for settings that training cannot use."""
+        integers = ("dim", "window", "negatives", "epochs", "patience", "partitions")
+        check_positive_integers(**{name: getattr(self, name) for name in integers})
         if not 0 < self.min_learning_rate <= self.learning_rate < math.inf:
             got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
             raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")

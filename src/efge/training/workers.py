@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.kernels import sgd_step as steps
+from efge.kernels.sgd_step import ABANDONED
 
-Signals = npt.NDArray[np.int64]
+Counters = npt.NDArray[np.int64]
+# Called with the number of a thread and the number of all threads.
+TrainFunction = Callable[[int, int], Any]
 
 
 class Threads:
@@ -31,39 +33,40 @@ class Threads:
     ) -> None:
         self._pool.shutdown()
 
-    def run(self, train: Callable[[int, int], Any], signals: Signals, most: int) -> None:
-        """Let all threads train, or as many as there is work for at once: each is given its number, and how many."""
-        signals[:] = 0
-        threads = min(self.count, most)
-        with _abandoning(signals):
-            # An interrupt before this thread began would let the others wait for it for ever.
-            jobs = [self._pool.submit(_share, train, number, threads, signals) for number in range(1, threads)]
+    def run(self, train: TrainFunction, counters: Counters, max_threads: int) -> None:
+        """Train in all threads, or in `max_threads` if there is work for no more, and wait for the end."""
+        counters[:] = 0
+        threads = min(self.count, max_threads)
+        with _abandon_on_error(counters):
+            # An interrupt before this thread has begun would let the others wait for it forever.
+            jobs = [self._pool.submit(_train, train, number, threads, counters) for number in range(1, threads)]
             train(0, threads)
         for job in jobs:
             job.result()
 
-    def share(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
-        """What a function says of each of some items, which threads share, this one too."""
+    def map(self, function: Callable[[Any], Any], items: Iterable[Any]) -> list[Any]:
+        """Return what a function returns for each item; all threads share the items, this one included."""
         items = list(items)
-        answers: list[Any] = [None] * len(items)
+        results: list[Any] = [None] * len(items)
 
-        def answer(number: int) -> None:
-            answers[number :: self.count] = map(function, items[number :: self.count])
+        def run(number: int) -> None:
+            results[number :: self.count] = map(function, items[number :: self.count])
 
-        jobs = [self._pool.submit(answer, number) for number in range(1, min(self.count, len(items)))]
-        answer(0)
+        jobs = [self._pool.submit(run, number) for number in range(1, min(self.count, len(items)))]
+        run(0)
         for job in jobs:
             job.result()
-        return answers
+        return results
 
-    def start(self, train: Callable[[int, int], Any], signals: Signals) -> Callable[[], None]:
-        """Let all threads train without waiting for it: what comes back does. What is started meanwhile comes after it.
+    def start(self, train: TrainFunction, counters: Counters) -> Callable[[], None]:
+        """Start to train in all threads; the function that is returned waits for the end.
 
-        For that, all threads must have work, and leave `train` together.
+        What is started in the meantime begins after it. For that, all threads must have work, and leave `train`
+        together.
         """
-        signals[:] = 0
-        with _abandoning(signals):
-            jobs = [self._pool.submit(_share, train, number, self.count, signals) for number in range(self.count)]
+        counters[:] = 0
+        with _abandon_on_error(counters):
+            jobs = [self._pool.submit(_train, train, number, self.count, counters) for number in range(self.count)]
 
         def wait() -> None:
             for job in jobs:
@@ -72,16 +75,16 @@ class Threads:
         return wait
 
 
-def _share(train: Callable[[int, int], Any], number: int, threads: int, signals: Signals) -> None:
-    with _abandoning(signals):
+def _train(train: TrainFunction, number: int, threads: int, counters: Counters) -> None:
+    with _abandon_on_error(counters):
         train(number, threads)
 
 
 @contextmanager
-def _abandoning(signals: Signals) -> Iterator[None]:
-    """Where this fails, let no other thread wait for it."""
+def _abandon_on_error(counters: Counters) -> Iterator[None]:
+    """If this thread fails, tell the others not to wait for it."""
     try:
         yield
     except BaseException:
-        signals[steps.ABANDONED] = 1
+        counters[ABANDONED] = 1
         raise

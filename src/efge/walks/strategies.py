@@ -1,4 +1,4 @@
-"""How walkers go from node to node: uniformly, by weights, in second order, or as a corpus has it."""
+"""Walk strategies: how a walker chooses the next node, or that walks are read from a corpus."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ import numpy.typing as npt
 
 from efge.graph.graph import Graph, Nodes
 from efge.kernels import walks as kernel
-from efge.kernels.node2vec import Bias, hint_at_edges, second_order_walks
-from efge.kernels.random import alias_tables
+from efge.kernels.node2vec import Bias, fill_edge_filter, second_order_walks
+from efge.kernels.random import build_alias_tables
 
-# Going back counts at most so much more than all else: more changes nothing that can be seen, and sums stay finite.
-_MOST_BACK = 1e300
-# Entries of a graph for each 64 bits that hint at its edges: four bits each.
-_ENTRIES_A_HINT = 16
+# Largest weight of going back, relative to that of any other step: beyond it no difference is visible, and sums stay
+# finite.
+_MAX_BACK = 1e300
+# Stored edges per 64-bit word of the edge filter: four bits per edge.
+_EDGES_PER_WORD = 16
 
 
 @dataclass(frozen=True)
 class UniformWalk:
-    """Each neighbor is the next node with equal probability, whatever the weights (DeepWalk).
+    """Walks in which every neighbor is equally likely to be the next node, whatever the edge weights (DeepWalk).
 
     Examples
     --------
@@ -33,12 +34,12 @@ class UniformWalk:
     """
 
     def _stepper(self, graph: Graph) -> Stepper:
-        return Stepper(_steps(graph, weighted=False), None)
+        return Stepper(_transition_tables(graph, weighted=False), None)
 
 
 @dataclass(frozen=True)
 class WeightedWalk:
-    """Each neighbor is the next node with a probability in proportion to the weight of the edge.
+    """Walks in which the probability of a neighbor is proportional to the weight of the edge to it.
 
     Examples
     --------
@@ -47,21 +48,21 @@ class WeightedWalk:
     """
 
     def _stepper(self, graph: Graph) -> Stepper:
-        return Stepper(_steps(graph, weighted=True), None)
+        return Stepper(_transition_tables(graph, weighted=True), None)
 
 
 @dataclass(frozen=True)
 class Node2VecWalk:
-    """Second-order walks: from t over v, the edge to x counts 1/p if x is t, 1 if t has an edge to x, else 1/q.
+    """Second-order walks: after t and v, a node x has weight 1/p if x is t, 1 if t has an edge to x, and 1/q otherwise.
 
-    These factors multiply the weights of the edges, where the graph has any.
+    In a weighted graph, these factors multiply the weight of the edge from v to x.
 
     Parameters
     ----------
     p : float
-        Return parameter: above 1, walks go back less often.
+        Return parameter; above 1, walks go back less often.
     q : float
-        In-out parameter: above 1, walks stay near where they come from; below 1, they move away.
+        In-out parameter; above 1, walks stay near the previous node; below 1, they move away from it.
 
     Examples
     --------
@@ -76,36 +77,39 @@ class Node2VecWalk:
         for name, value in (("p", self.p), ("q", self.q)):
             if not 0 < value < np.inf:
                 raise ValueError(f"node2vec's {name} is positive and finite; got {value!r}")
-        steps = _steps(graph, weighted=True)
+        tables = _transition_tables(graph, weighted=True)
         if self.p == self.q == 1:
-            return Stepper(steps, None)
+            return Stepper(tables, None)
+        bias = self._bias(graph.directed)
+        if bias.near != bias.far:
+            zeros = np.zeros if graph._file is None else graph._file.scratch_array
+            tables = tables._replace(edge_filter=zeros(len(graph.indices) // _EDGES_PER_WORD + 1, np.uint64))
+            fill_edge_filter(tables.indptr, tables.indices, graph.directed, tables.edge_filter)
+        return Stepper(tables, bias)
+
+    def _bias(self, directed: bool) -> Bias:
         highest = max(1.0, _inverse(self.q))
-        back = min(_inverse(self.p) / highest, _MOST_BACK)
-        bias = Bias(
+        back = min(_inverse(self.p) / highest, _MAX_BACK)
+        return Bias(
             near=1.0 / highest,
             far=_inverse(self.q) / highest,
             back=min(back, 1.0),
-            extra=max(back - 1.0, 0.0),
-            away=_inverse(self.q),
-            home=_inverse(self.p),
-            directed=graph.directed,
+            extra_back=max(back - 1.0, 0.0),
+            inverse_q=_inverse(self.q),
+            inverse_p=_inverse(self.p),
+            directed=directed,
         )
-        if bias.near != bias.far:
-            zeros = np.zeros if graph._file is None else graph._file.scratch
-            steps = steps._replace(hints=zeros(len(graph.indices) // _ENTRIES_A_HINT + 1, np.uint64))
-            hint_at_edges(steps.indptr, steps.indices, graph.directed, steps.hints)
-        return Stepper(steps, bias)
 
 
 @dataclass(frozen=True)
 class CorpusWalk:
-    """Ready walks: from a text file, a walk a line, node names with white space between, or from memory.
+    """Walks made by other means: read from a text file, or given as sequences of node names.
 
     Parameters
     ----------
     walks : path, "-", or sequence of sequences of node names
-        A file, packed or not, as other tools write them; "-" is standard input, which can be read only once, so that
-        no model can be trained on it.
+        A text file has one walk per line, with white space between node names, and may be compressed. "-" is standard
+        input; it can be read only once, so no model can be trained on it.
 
     Examples
     --------
@@ -128,7 +132,7 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
 
 
 def as_strategy(strategy: str | Strategy) -> Strategy:
-    """A strategy by its name, or as it is.
+    """Return the strategy with a given name; a strategy itself is returned as it is.
 
     Examples
     --------
@@ -144,41 +148,41 @@ def as_strategy(strategy: str | Strategy) -> Strategy:
 
 @dataclass(frozen=True)
 class Stepper:
-    """How walkers go from node to node: by first-order steps, and in second order if there is a bias."""
+    """Makes walks on a graph: of first order, or of second order if there is a bias."""
 
-    steps: kernel.Steps
+    tables: kernel.TransitionTables
     bias: Bias | None
 
     def walk(
         self, starts: Nodes, key: np.uint64, first: int, walks: npt.NDArray[Any], lengths: npt.NDArray[Any]
     ) -> None:
-        """Walk from some nodes, the first of which is that of walk `first`; fill walks and their lengths."""
+        """Fill `walks` and their `lengths` with walks from the nodes `starts`, which are numbered from `first` on."""
         if self.bias is None:
-            kernel.first_order_walks(self.steps, starts, key, np.uint64(first), walks, lengths)
+            kernel.first_order_walks(self.tables, starts, key, np.uint64(first), walks, lengths)
         else:
-            second_order_walks(self.steps, self.bias, starts, key, np.uint64(first), walks, lengths)
+            second_order_walks(self.tables, self.bias, starts, key, np.uint64(first), walks, lengths)
 
 
-def _steps(graph: Graph, *, weighted: bool) -> kernel.Steps:
+def _transition_tables(graph: Graph, *, weighted: bool) -> kernel.TransitionTables:
     entries = len(graph.indices)
-    # Half the size of the graph's own, and with it half the cache misses.
+    # Where it can, half the size of the graph's own array, and so half the cache misses.
     indptr = graph.indptr.astype(np.uint32 if entries < 2**32 else np.uint64)
     file = graph._file
     indices = np.append(graph.indices, graph.indices.dtype.type(0)) if file is None else file.padded_indices
-    keep, other = np.empty(0, np.uint32), np.empty(0, np.int32)
+    prob, alias = np.empty(0, np.uint32), np.empty(0, np.int32)
     weights, strength = np.empty(0), np.empty((0, 2))
     if weighted and graph.weights is not None:
         weights, strength = graph.weights, _strength(graph, graph.weights)
-        zeros = np.zeros if file is None else file.scratch
-        keep, other = zeros(entries + 1, np.uint32), zeros(entries + 1, np.int32)
-        alias_tables(indptr, weights, keep, other)
-    # Arrays of a file cannot be written to; compiled code is for one kind of arrays.
+        zeros = np.zeros if file is None else file.scratch_array
+        prob, alias = zeros(entries + 1, np.uint32), zeros(entries + 1, np.int32)
+        build_alias_tables(indptr, weights, prob, alias)
+    # Arrays mapped from a file are read-only; making all of them so lets kernels compile once for both.
     indices.flags.writeable = weights.flags.writeable = False
-    return kernel.Steps(indptr, indices, weights, strength, keep, other, np.empty(0, np.uint64))
+    return kernel.TransitionTables(indptr, indices, weights, strength, prob, alias, np.empty(0, np.uint64))
 
 
 def _strength(graph: Graph, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """The largest weight of each row, and the sum of the row's weights in units of it."""
+    """Return the largest weight of each row, and the sum of the row's weights divided by it."""
     strength = np.ones((graph.n_nodes, 2))
     rows = np.flatnonzero(graph.degrees)
     if len(rows):
@@ -189,5 +193,5 @@ def _strength(graph: Graph, weights: npt.NDArray[np.float64]) -> npt.NDArray[np.
 
 
 def _inverse(value: float) -> float:
-    """1 / value, or the largest float: so small a value has no inverse."""
+    """Return 1 / value, or the largest float where the inverse would overflow."""
     return min(1.0 / float(value), sys.float_info.max)

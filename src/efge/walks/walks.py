@@ -1,7 +1,7 @@
-"""Random walks on a graph, in rounds; a walk that meets a dead end stops there, and an isolated node is a walk alone.
+"""Random walks on a graph, in batches. A walk ends at a dead end; a walk from an isolated node is that node alone.
 
-Walk w of an epoch draws from a stream of its own, made from (seed, epoch, w), so that walks are the same at any number
-of threads. Walks are numbered pass after pass; each pass visits all nodes once, in a random order of its own.
+Walk w of an epoch draws from its own random stream, derived from (seed, epoch, w), so that walks are the same at any
+number of threads. Walks are numbered pass by pass; each pass starts one walk at every node, in its own random order.
 """
 
 from __future__ import annotations
@@ -18,41 +18,58 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError, check_counts
+from efge.errors import GraphError, check_positive_integers
 from efge.graph.graph import Graph, Nodes, Offsets
 from efge.graph.inputs import as_graph
-from efge.graph.names import Fields, written_names
+from efge.graph.names import Fields, format_names
 from efge.graph.text_edges import read_tokens
 from efge.graph.text_lines import TextSource
-from efge.io.atomic import written_whole
-from efge.io.files import label_of, opened
+from efge.io.atomic import atomic_write
+from efge.io.files import display_name, open_input
 from efge.kernels import text as text_kernel
-from efge.kernels import walks as kernel
+from efge.kernels.random import random_integers, random_permutation
 from efge.parallel import available_threads
-from efge.random import chosen_seed, stream_key
+from efge.random import resolve_seed, stream_key
 from efge.walks.strategies import CorpusWalk, Stepper, Strategy, as_strategy
 
-# Nodes in a round: enough to keep threads busy, few enough to stay in the cache.
-_ROUND_NODES = 1 << 21
-# Of a round with more nodes than this, each thread is given so many shares, so that one that is held up takes fewer.
-_SMALL, _SHARES = 1 << 14, 2
-_HELD_APART_EVERY = 100
-# A walk of a corpus that is longer than this is cut, so that memory stays bounded; pairs across a cut are lost.
-_LONGEST_WALK = 1 << 10
+# Nodes in a batch: enough to keep threads busy, few enough to stay in the cache.
+_BATCH_NODES = 1 << 21
+# A batch with more nodes than this is divided into several chunks per thread, so that a thread that is slowed down by
+# other work takes fewer of them.
+_SMALL_BATCH_NODES, _CHUNKS_PER_THREAD = 1 << 14, 2
+_HELD_OUT_EVERY = 100
+# Longer walks of a corpus are cut at this number of nodes, so that memory stays bounded; pairs across a cut are lost.
+_MAX_WALK_LENGTH = 1 << 10
 
 
 @dataclass(frozen=True)
-class Round:
-    """Some consecutive walks: walk i is ``nodes[offsets[i]:offsets[i + 1]]``, rows of the graph.
+class WalkBatch:
+    """Consecutive walks: walk i is ``nodes[offsets[i]:offsets[i + 1]]``, with nodes as rows of the graph.
 
     Examples
     --------
-    >>> [walk.tolist() for walk in Round(np.array([0, 1, 2]), np.array([0, 2, 3]))]
+    >>> [walk.tolist() for walk in WalkBatch(np.array([0, 1, 2]), np.array([0, 2, 3]))]
     [[0, 1], [2]]
     """
 
     nodes: Nodes
     offsets: Offsets
+
+    @classmethod
+    def from_padded(cls, walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> WalkBatch:
+        """Drop the padding after the end of each row of `walks`, so that nothing later can take it for nodes.
+
+        Examples
+        --------
+        >>> padded = np.array([[0, 1], [2, -1]])
+        >>> [walk.tolist() for walk in WalkBatch.from_padded(padded, np.array([2, 1], np.int32))]
+        [[0, 1], [2]]
+        """
+        offsets = np.zeros(len(lengths) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        if offsets[-1] == walks.size:
+            return cls(walks.reshape(-1), offsets)
+        return cls(walks[np.arange(walks.shape[1]) < lengths[:, None]], offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -62,24 +79,24 @@ class Round:
 
 
 class Walks:
-    """Random walks on a graph, made when they are asked for and never all in memory.
+    """Random walks on a graph, made while they are iterated over and never all in memory.
 
-    Iterating gives walks as lists of node names; :meth:`rounds` gives them as arrays.
+    Iterating yields walks as lists of node names; :meth:`batches` yields them as arrays.
 
     Parameters
     ----------
-    graph : Graph, or anything :func:`efge.as_graph` takes
+    graph : Graph, or anything :func:`efge.as_graph` accepts
     strategy : str or strategy
         "uniform", "weighted", "node2vec", or one of :class:`efge.UniformWalk`, :class:`efge.WeightedWalk`,
         :class:`efge.Node2VecWalk`, :class:`efge.CorpusWalk`.
     walks_per_node : int
-        Walks that start at each node.
+        Number of walks that start at each node.
     walk_length : int
-        Nodes in a walk; a walk that meets a dead end has fewer.
+        Number of nodes in a walk; a walk that reaches a dead end has fewer.
     seed : int, optional
-        The same seed gives the same walks, at any number of threads; without one, a random one is chosen.
+        The same seed gives the same walks, at any number of threads. By default, a random seed is chosen.
     threads : int, optional
-        By default, all cores.
+        Number of threads; by default, all cores.
 
     Examples
     --------
@@ -100,12 +117,12 @@ class Walks:
         seed: int | None = None,
         threads: int | None = None,
     ) -> None:
-        check_counts(walks_per_node=walks_per_node, walk_length=walk_length, threads=threads)
+        check_positive_integers(walks_per_node=walks_per_node, walk_length=walk_length, threads=threads)
         self.graph = as_graph(graph)
         self.strategy = as_strategy(strategy)
         self.walks_per_node = walks_per_node
         self.walk_length = walk_length
-        self.seed = chosen_seed(seed)
+        self.seed = resolve_seed(seed)
         self.threads = available_threads() if threads is None else threads
 
     def __repr__(self) -> str:
@@ -115,7 +132,7 @@ class Walks:
         return f"Walks({self.graph}, {self.strategy}, {settings})"
 
     def describe(self) -> dict[str, Any]:
-        """What the walks depend on besides the graph, by name.
+        """Return everything that the walks depend on besides the graph, by name.
 
         Examples
         --------
@@ -124,8 +141,12 @@ class Walks:
         """
         if isinstance(self.strategy, CorpusWalk):
             return {"strategy": "CorpusWalk", "seed": self.seed}
-        made = {"walks_per_node": int(self.walks_per_node), "walk_length": int(self.walk_length)}
-        return {"strategy": repr(self.strategy), "seed": self.seed} | made
+        return {
+            "strategy": repr(self.strategy),
+            "seed": self.seed,
+            "walks_per_node": int(self.walks_per_node),
+            "walk_length": int(self.walk_length),
+        }
 
     def __len__(self) -> int:
         if isinstance(self.strategy, CorpusWalk):
@@ -134,88 +155,94 @@ class Walks:
 
     @cached_property
     def _corpus_length(self) -> int:
-        return sum(len(some) for some in self.rounds())
+        return sum(len(batch) for batch in self.batches())
 
     def __iter__(self) -> Iterator[list[Hashable]]:
         names = self.graph.names
-        for some in self.rounds():
-            for walk in some:
+        for batch in self.batches():
+            for walk in batch:
                 yield names[walk].tolist()
 
-    def rounds(self, epoch: int = 0) -> Iterator[Round]:
-        """The walks of an epoch, in order, some at a time; another epoch has other walks.
+    def batches(self, epoch: int = 0) -> Iterator[WalkBatch]:
+        """Yield the walks of an epoch in order, batch by batch; each epoch has different walks.
 
         Examples
         --------
         >>> walks = Walks([(0, 1)], walks_per_node=1, walk_length=3, seed=0)
-        >>> [walk.tolist() for some in walks.rounds() for walk in some]
+        >>> [walk.tolist() for batch in walks.batches() for walk in batch]
         [[0, 1, 0], [1, 0, 1]]
         """
         if isinstance(self.strategy, CorpusWalk):
-            yield from _corpus_rounds(self.graph, self.strategy.walks, self.threads)
+            yield from _corpus_batches(self.graph, self.strategy.walks, self.threads)
             return
         first, key = 0, stream_key(self.seed, epoch, "walks")
-        # While one round is used the next one is made, so that no thread has to wait for another.
-        made: deque[_Made] = deque()
+        # The next batch is made while the current one is used, so that no thread waits for another.
+        pending: deque[_PendingBatch] = deque()
         with ThreadPoolExecutor(self.threads) as pool:
             for starts in self._starts(epoch):
-                made.append(self._begin(starts, key, first, pool))
+                pending.append(self._submit(starts, key, first, pool))
                 first += len(starts)
-                if len(made) > 1:
-                    yield made.popleft().whole()
-            for some in made:
-                yield some.whole()
+                if len(pending) > 1:
+                    yield pending.popleft().result()
+            for batch in pending:
+                yield batch.result()
 
-    def _begin(self, starts: Nodes, key: np.uint64, first: int, pool: ThreadPoolExecutor) -> _Made:
-        """Let threads make the walks from some nodes, of which the first has the number `first`."""
+    def _submit(self, starts: Nodes, key: np.uint64, first: int, pool: ThreadPoolExecutor) -> _PendingBatch:
+        """Let the threads of a pool make walks from the nodes `starts`, which are numbered from `first` on."""
         walks = np.empty((len(starts), self.walk_length), self.graph.indices.dtype)
         lengths = np.empty(len(starts), np.int32)
-        shares = self.threads * _SHARES if walks.size > _SMALL else 1
-        cuts = np.linspace(0, len(starts), shares + 1).astype(int).tolist()
-        jobs = [
+        chunks = self.threads * _CHUNKS_PER_THREAD if walks.size > _SMALL_BATCH_NODES else 1
+        bounds = np.linspace(0, len(starts), chunks + 1).astype(int).tolist()
+        futures = [
             pool.submit(self._stepper.walk, starts[a:b], key, first + a, walks[a:b], lengths[a:b])
-            for a, b in pairwise(cuts)
+            for a, b in pairwise(bounds)
         ]
-        return _Made(walks, lengths, jobs)
+        return _PendingBatch(walks, lengths, futures)
 
     @property
-    def held_apart_every(self) -> int | None:
-        """Of a corpus, one walk in so many is held apart from training; of random walks none, as more can be made.
+    def held_out_every(self) -> int | None:
+        """The n such that every n-th walk is held out of training, or None if no walk is.
+
+        Only walks of a corpus are held out; of random walks, further ones can be made instead.
 
         Examples
         --------
-        >>> Walks([(0, 1)]).held_apart_every is None
+        >>> Walks([(0, 1)]).held_out_every is None
         True
         """
-        if isinstance(self.strategy, CorpusWalk) and len(self) >= _HELD_APART_EVERY:
-            return _HELD_APART_EVERY
+        if isinstance(self.strategy, CorpusWalk) and len(self) >= _HELD_OUT_EVERY:
+            return _HELD_OUT_EVERY
         return None
 
-    def held_apart(self, count: int) -> Round:
-        """Walks to judge training by, which it does not see; at most `count`, from random nodes.
+    def held_out(self, count: int) -> WalkBatch:
+        """Return at most `count` walks to evaluate training on, which it does not see.
 
-        Of a corpus with less than a hundred walks, which are too few to do without some, these are its own.
+        Random walks start at random nodes. A corpus of less than a hundred walks is too small to hold any out; its
+        first walks are returned.
 
         Examples
         --------
-        >>> len(Walks([(0, 1), (1, 2)], seed=0).held_apart(10))
+        >>> len(Walks([(0, 1), (1, 2)], seed=0).held_out(10))
         10
         """
         if isinstance(self.strategy, CorpusWalk):
-            step = self.held_apart_every or 1
-            kept: list[Nodes] = []
-            number = 0
-            for some in self.rounds():
-                wanted = range((step - 1 - number) % step, len(some), step)
-                kept += [some.nodes[some.offsets[i] : some.offsets[i + 1]].copy() for i in wanted[: count - len(kept)]]
-                number += len(some)
-            return Round(np.concatenate([*kept, np.empty(0, np.int32)]), np.cumsum([0, *map(len, kept)]))
+            return self._held_out_of_corpus(count)
         key = stream_key(self.seed, 0, "held apart")
         starts = np.empty(count if self.graph.n_nodes else 0, self.graph.indices.dtype)
-        kernel.choose(key, self.graph.n_nodes, starts)
+        random_integers(key, self.graph.n_nodes, starts)
         walks, lengths = np.empty((len(starts), self.walk_length), starts.dtype), np.empty(len(starts), np.int32)
         self._stepper.walk(starts, key, 1, walks, lengths)
-        return round_of(walks, lengths)
+        return WalkBatch.from_padded(walks, lengths)
+
+    def _held_out_of_corpus(self, count: int) -> WalkBatch:
+        step = self.held_out_every or 1
+        chosen: list[Nodes] = []
+        walks_before = 0
+        for batch in self.batches():
+            numbers = range((step - 1 - walks_before) % step, len(batch), step)[: count - len(chosen)]
+            chosen += [batch.nodes[batch.offsets[i] : batch.offsets[i + 1]].copy() for i in numbers]
+            walks_before += len(batch)
+        return WalkBatch(np.concatenate([*chosen, np.empty(0, np.int32)]), np.cumsum([0, *map(len, chosen)]))
 
     @cached_property
     def _stepper(self) -> Stepper:
@@ -223,35 +250,36 @@ class Walks:
         return self.strategy._stepper(self.graph)
 
     def _starts(self, epoch: int) -> Iterator[Nodes]:
-        """First nodes of the walks, in pieces that make a round each; a piece may reach over several passes."""
-        size = max(1, _ROUND_NODES // self.walk_length)
-        piece: list[Nodes] = []
+        """Yield the first nodes of the walks of each batch; a batch may extend over several passes."""
+        size = max(1, _BATCH_NODES // self.walk_length)
+        chunks: list[Nodes] = []
         missing = size
         for number in range(self.walks_per_node):
             order = np.empty(self.graph.n_nodes, self.graph.indices.dtype)
-            kernel.shuffle(stream_key(self.seed, epoch, f"pass {number}"), order)
+            random_permutation(stream_key(self.seed, epoch, f"pass {number}"), order)
             while len(order):
-                piece.append(order[:missing])
+                chunks.append(order[:missing])
                 order = order[missing:]
-                missing -= len(piece[-1])
+                missing -= len(chunks[-1])
                 if not missing:
-                    yield np.concatenate(piece)
-                    piece, missing = [], size
-        if piece:
-            yield np.concatenate(piece)
+                    yield np.concatenate(chunks)
+                    chunks, missing = [], size
+        if chunks:
+            yield np.concatenate(chunks)
 
     def save(self, path: str | os.PathLike[str], progress: Callable[[int], None] | None = None) -> None:
-        r"""Write the walks to a text file, a walk a line, names with spaces between; packed if named .gz.
+        r"""Write the walks to a text file, one per line, with spaces between names.
 
-        White space inside a name is written as an escape, ``\u0020``; :class:`efge.CorpusWalk` knows it again.
-        The file appears when it is whole.
+        A file whose name ends in .gz, .bz2, .xz or .zst is compressed. White space inside a name is written as an
+        escape such as ``\u0020``, which :class:`efge.CorpusWalk` reads back. The file appears under its name only when
+        it is complete.
 
         Parameters
         ----------
         path : path, or "-"
             "-" is standard output.
         progress : callable, optional
-            Called with the number of walks that have been written since the last call.
+            Called with the number of walks written since the last call.
 
         Examples
         --------
@@ -262,66 +290,57 @@ class Walks:
         a\u0020b c a\u0020b
         c a\u0020b c
         """
-        names = Fields.of(written_names(self.graph.names))
+        names = Fields.from_texts(format_names(self.graph.names))
         starts = np.append(names.starts, len(names.data))
         sizes = np.diff(starts) + 1
-        with written_whole(path) as stream:
-            for some in self.rounds():
-                data = np.empty(int(sizes[some.nodes].sum()), np.uint8)
-                text_kernel.join_names(some.nodes, some.offsets, names.data, starts, data)
+        with atomic_write(path) as stream:
+            for batch in self.batches():
+                data = np.empty(int(sizes[batch.nodes].sum()), np.uint8)
+                text_kernel.join_names(batch.nodes, batch.offsets, names.data, starts, data)
                 stream.write(data.data)
                 if progress is not None:
-                    progress(len(some))
+                    progress(len(batch))
 
 
 @dataclass(frozen=True)
-class _Made:
-    """A round that is being made."""
+class _PendingBatch:
+    """A batch that threads are making."""
 
     walks: npt.NDArray[Any]
     lengths: npt.NDArray[np.int32]
-    jobs: list[Future[None]]
+    futures: list[Future[None]]
 
-    def whole(self) -> Round:
-        """The round, when all of it is there."""
-        for job in self.jobs:
-            job.result()
-        return round_of(self.walks, self.lengths)
-
-
-def round_of(walks: npt.NDArray[Any], lengths: npt.NDArray[np.int32]) -> Round:
-    """Drop what is no part of a walk, so that nothing downstream can take it for one."""
-    length = walks.shape[1]
-    offsets = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    whole = offsets[-1] == walks.size
-    return Round(walks.reshape(-1) if whole else walks[np.arange(length) < lengths[:, None]], offsets)
+    def result(self) -> WalkBatch:
+        """Wait for the batch and return it."""
+        for future in self.futures:
+            future.result()
+        return WalkBatch.from_padded(self.walks, self.lengths)
 
 
-def _corpus_rounds(
+def _corpus_batches(
     graph: Graph, walks: str | os.PathLike[str] | Sequence[Sequence[Hashable]], threads: int
-) -> Iterator[Round]:
+) -> Iterator[WalkBatch]:
     if not isinstance(walks, (str, os.PathLike)):
-        yield _listed_round(graph, walks)
+        yield _batch_from_lists(graph, walks)
         return
-    with opened(walks) as stream:
-        for tokens in read_tokens(TextSource(stream, label_of(walks), comments=""), graph.names, threads):
-            unknown = tokens.numbers >= graph.n_nodes
+    with open_input(walks) as stream:
+        for tokens in read_tokens(TextSource(stream, display_name(walks), comments=""), graph.names, threads):
+            unknown = tokens.rows >= graph.n_nodes
             if unknown.any():
-                place, word = tokens.describe(int(np.argmax(unknown)))
-                raise GraphError(f"{place}: a walk goes over nodes of the graph; there is no {word[:80]!r}")
-            yield _cut(Round(tokens.numbers, tokens.firsts))
+                location, word = tokens.describe(int(np.argmax(unknown)))
+                raise GraphError(f"{location}: every node of a walk is in the graph; there is no node {word[:80]!r}")
+            yield _cut_long_walks(WalkBatch(tokens.rows, tokens.line_starts))
 
 
-def _listed_round(graph: Graph, walks: Sequence[Sequence[Hashable]]) -> Round:
+def _batch_from_lists(graph: Graph, walks: Sequence[Sequence[Hashable]]) -> WalkBatch:
     nodes = graph.rows([name for walk in walks for name in walk]).astype(graph.indices.dtype)
-    return _cut(Round(nodes, np.cumsum([0, *map(len, walks)])))
+    return _cut_long_walks(WalkBatch(nodes, np.cumsum([0, *map(len, walks)])))
 
 
-def _cut(some: Round) -> Round:
-    """Cut walks that are too long."""
-    lengths = np.diff(some.offsets)
-    if lengths.max(initial=0) <= _LONGEST_WALK:
-        return some
-    cuts = [np.arange(begin, end, _LONGEST_WALK) for begin, end in pairwise(some.offsets.tolist())]
-    return Round(some.nodes, np.append(np.concatenate(cuts), some.offsets[-1]))
+def _cut_long_walks(batch: WalkBatch) -> WalkBatch:
+    """Cut walks that are longer than the limit into several."""
+    lengths = np.diff(batch.offsets)
+    if lengths.max(initial=0) <= _MAX_WALK_LENGTH:
+        return batch
+    cuts = [np.arange(begin, end, _MAX_WALK_LENGTH) for begin, end in pairwise(batch.offsets.tolist())]
+    return WalkBatch(batch.nodes, np.append(np.concatenate(cuts), batch.offsets[-1]))

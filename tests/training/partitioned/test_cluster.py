@@ -1,4 +1,4 @@
-"""Training on clusters: real ones, of several machines that are all this one, some of which are lost on the way."""
+"""Training on Ray clusters of several simulated machines, some of which are lost on the way."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ import networkx as nx
 import pytest
 
 import efge
-from efge.cli.embed import _placed
+from efge.cli.embed import _partition_options
 from efge.cli.runs import Run
 from efge.training.checkpoints import Checkpoints
 from efge.training.partitioned.cluster import CLUSTER_PARTITIONS
 
 ray = pytest.importorskip("ray", reason="clusters need Ray, which is not installed: pip install 'efge[ray]'")
 
-# What Ray says of its own, in whatever version, is nothing that we could act on.
+# Warnings of Ray itself, in whatever version, are not ours to fix.
 pytestmark = pytest.mark.filterwarnings("ignore")
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 STORE = 100 * 2**20
 
 
 def model(**changes):
-    chosen = {"dim": 16, "walks_per_node": 4, "seed": 1, "threads": 1, "partitions": 3}
-    return efge.EFGE(**(chosen | changes))
+    defaults = {"dim": 16, "walks_per_node": 4, "seed": 1, "threads": 1, "partitions": 3}
+    return efge.EFGE(**(defaults | changes))
 
 
 @pytest.fixture(scope="module")
-def whole():
+def fitted():
     return model().fit(GRAPH)
 
 
-def add(cluster, number, **resources):
-    """Another machine, under an address of its own that nobody else can reach."""
-    chosen = {"num_cpus": 1, "object_store_memory": STORE} | resources
-    return cluster.add_node(node_ip_address=f"127.0.0.{number}", include_dashboard=False, **chosen)
+def add_machine(cluster, number, **resources):
+    """Add a machine to a cluster, at its own loopback address."""
+    options = {"num_cpus": 1, "object_store_memory": STORE} | resources
+    return cluster.add_node(node_ip_address=f"127.0.0.{number}", include_dashboard=False, **options)
 
 
 @pytest.fixture(scope="module")
@@ -51,33 +51,33 @@ def cluster():
 
     before = os.environ.get("RAY_USAGE_STATS_ENABLED")
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    made = Cluster()
+    cluster = Cluster()
     try:
         for number in (2, 3, 4):
-            add(made, number)
-        yield made
+            add_machine(cluster, number)
+        yield cluster
     finally:
         ray.shutdown()
-        made.shutdown()
+        cluster.shutdown()
         os.environ.pop("RAY_USAGE_STATS_ENABLED")
         if before is not None:
             os.environ["RAY_USAGE_STATS_ENABLED"] = before
 
 
-def same(made, expected):
+def same_result(model, expected):
     return (
-        made.embedding_ == expected.embedding_
-        and made.context_embedding_ == expected.context_embedding_
-        and made.history_ == expected.history_
+        model.embedding_ == expected.embedding_
+        and model.context_embedding_ == expected.context_embedding_
+        and model.history_ == expected.history_
     )
 
 
-def test_a_cluster_gives_the_bytes_of_one_machine(cluster, whole):
+def test_a_cluster_gives_the_same_bytes_as_one_machine(cluster, fitted):
     assert len({node["NodeManagerAddress"] for node in cluster_nodes(cluster)}) == 3
-    told = []
-    made = model().fit(GRAPH, cluster=cluster.address, progress=told.append)
-    assert same(made, whole)
-    assert told[-1].pairs == told[-1].total
+    reports = []
+    result = model().fit(GRAPH, cluster=cluster.address, progress=reports.append)
+    assert same_result(result, fitted)
+    assert reports[-1].pairs == reports[-1].total
     assert not ray.is_initialized()
 
 
@@ -89,115 +89,115 @@ def cluster_nodes(cluster):
         ray.shutdown()
 
 
-def after(share, act):
-    """Progress that does something once, when so much is done."""
+def act_after(fraction, action):
+    """Return a progress callback that calls `action` once a fraction is done, and a list that is then not empty."""
     done = []
 
-    def progress(at):
-        if at.pairs >= share * at.total and not done:
-            done.append(at)
-            act()
+    def progress(report):
+        if report.pairs >= fraction * report.total and not done:
+            done.append(report)
+            action()
 
     return progress, done
 
 
-def workers(cluster):
-    """Processes that do the tasks of this cluster, and of no other one."""
-    own = {node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()}
-    found = []
+def worker_pids(cluster):
+    """Return the processes that run tasks of this cluster, and of no other one."""
+    parents = {node.all_processes["raylet"][0].process.pid for node in cluster.list_all_nodes()}
+    pids = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            if int(path.read_text().rpartition(")")[2].split()[1]) in own:
-                found.append(int(path.parent.name))
-    return found
+            if int(path.read_text().rpartition(")")[2].split()[1]) in parents:
+                pids.append(int(path.parent.name))
+    return pids
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="processes are looked up as Linux has them")
-def test_a_worker_that_is_killed_changes_nothing(cluster, whole):
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are found in /proc")
+def test_a_killed_worker_does_not_change_the_result(cluster, fitted):
     killed, over = [], threading.Event()
 
-    def kill_one_at_work():
+    def kill_a_training_worker():
         while not killed and not over.is_set():
-            for pid in workers(cluster):
+            for pid in worker_pids(cluster):
                 with contextlib.suppress(OSError):
                     if Path(f"/proc/{pid}/cmdline").read_bytes().startswith(b"ray::_train"):
                         os.kill(pid, signal.SIGKILL)
                         killed.append(pid)
                         break
 
-    killer = threading.Thread(target=kill_one_at_work)
-    progress, done = after(0.2, killer.start)
+    killer = threading.Thread(target=kill_a_training_worker)
+    progress, done = act_after(0.2, killer.start)
     try:
-        made = model().fit(GRAPH, cluster=cluster.address, progress=progress)
+        result = model().fit(GRAPH, cluster=cluster.address, progress=progress)
     finally:
         over.set()
-    assert same(made, whole)
+    assert same_result(result, fitted)
     assert done
     killer.join()
-    assert killed, "no worker was at work to be killed: the test shows nothing"
+    assert killed, "no worker was training when it was to be killed: the test shows nothing"
 
 
-def test_a_machine_that_is_lost_changes_nothing(cluster, whole):
-    lost = add(cluster, 5)
-    progress, done = after(0.5, lambda: cluster.remove_node(lost, allow_graceful=False))
-    assert same(model().fit(GRAPH, cluster=cluster.address, progress=progress), whole)
+def test_a_lost_machine_does_not_change_the_result(cluster, fitted):
+    lost = add_machine(cluster, 5)
+    progress, done = act_after(0.5, lambda: cluster.remove_node(lost, allow_graceful=False))
+    assert same_result(model().fit(GRAPH, cluster=cluster.address, progress=progress), fitted)
     assert done
 
 
-class BreakOffError(Exception):
+class StopTraining(Exception):  # noqa: N818
     pass
 
 
-def newest(folder):
+def newest_checkpoint(folder):
     return max(int(path.stem.split("-")[1]) for path in folder.iterdir())
 
 
-def test_a_state_of_one_machine_goes_on_on_a_cluster_and_back(cluster, whole, tmp_path):
-    def stop(share):
-        def progress(at):
-            if at.pairs > share * at.total:
-                raise BreakOffError
+def test_a_checkpoint_of_one_machine_is_resumed_on_a_cluster_and_back(cluster, fitted, tmp_path):
+    def stop_after(fraction):
+        def progress(report):
+            if report.pairs > fraction * report.total:
+                raise StopTraining
 
         return progress
 
-    with pytest.raises(BreakOffError):
-        model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop(0.25))
-    before, kept = newest(tmp_path), Checkpoints(tmp_path, every=0, resume=True)
-    with pytest.raises(BreakOffError):
-        model().fit(GRAPH, cluster=cluster.address, checkpoint=kept, progress=stop(0.75))
-    assert newest(tmp_path) > before > 0
-    assert same(model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True)), whole)
+    with pytest.raises(StopTraining):
+        model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, every=0), progress=stop_after(0.25))
+    before, checkpoints = newest_checkpoint(tmp_path), Checkpoints(tmp_path, every=0, resume=True)
+    with pytest.raises(StopTraining):
+        model().fit(GRAPH, cluster=cluster.address, checkpoint=checkpoints, progress=stop_after(0.75))
+    assert newest_checkpoint(tmp_path) > before > 0
+    assert same_result(model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True)), fitted)
 
 
-def test_the_command_trains_on_a_cluster(cluster, whole, tmp_path):
+def test_the_command_trains_on_a_cluster(cluster, fitted, tmp_path):
     (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
     arguments = ["--seed", "1", "--dim", "16", "--walks-per-node", "2", "--quiet", "--partitions", "2"]
     common = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz"]
     subprocess.run([*common, *arguments, "--cluster", cluster.address], cwd=tmp_path, check=True)
-    made = (tmp_path / "v.npz").read_bytes()
+    content = (tmp_path / "v.npz").read_bytes()
     assert json.loads((tmp_path / "v.npz.json").read_text())["config"]["partitions"] == 2
     again = [sys.executable, "-m", "efge", "embed", "--config", "v.npz.json", "--quiet"]
     subprocess.run(again, cwd=tmp_path, check=True)
-    assert (tmp_path / "v.npz").read_bytes() == made
+    assert (tmp_path / "v.npz").read_bytes() == content
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.txt", "v.npz", "v.npz.json"]
 
 
-def test_on_a_cluster_there_are_parts_and_the_record_is_to_say_so():
+def test_on_a_cluster_the_default_number_of_partitions_is_recorded():
     run = Run("graph.txt", "v.npz")
-    assert _placed(run, {"cluster": "auto"})["cluster"] == "auto"
+    assert _partition_options(run, {"cluster": "auto"})["cluster"] == "auto"
     assert run.config(1)["partitions"] == CLUSTER_PARTITIONS == 16
 
 
-def test_work_that_no_machine_can_hold_is_refused_at_once(cluster):
+def test_a_task_that_fits_on_no_machine_is_refused_at_once(cluster):
     large = nx.empty_graph(40_000)
     message = (
-        r"a task of 1 partitions and the graph take [\d,]+ MB of a machine's object store; .* take more partitions"
+        r"a task with 1 partitions and the graph take [\d,]+ MB of a machine's object store; .* use more partitions"
     )
     with pytest.raises(efge.ClusterError, match=message):
         model(dim=512, partitions=1, walks_per_node=1).fit(large, cluster=cluster.address)
 
 
-def test_a_cluster_that_is_not_there_is_one_line(tmp_path):
+def test_a_missing_cluster_is_reported_in_one_line(tmp_path):
     (tmp_path / "graph.txt").write_text("a b\n")
     command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--cluster", "127.0.0.9:1"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -1,0 +1,49 @@
+"""Negatives: the noise distribution that they are drawn from, and the pools in which they are drawn."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.kernels.random import build_alias_tables
+from efge.kernels.sgd_rows import CENTERS_PER_POOL
+from efge.kernels.simd import LANES
+from efge.training.monitor import AliasTable
+from efge.training.settings import Settings
+
+# Largest number of contexts that share their negatives.
+_MAX_GROUP_SIZE = 4
+# Smallest and largest pool of negatives.
+_MIN_POOL, _MAX_POOL = 16, 512
+# How often each negative of a pool is used, at least and at most; in between, once for this number of nodes. More often
+# is faster, as fewer rows are fetched, but in a graph of a few thousand nodes it cost some thousandths of a score.
+_MIN_USES, _MAX_USES, _NODES_PER_USE = 3.4, 20.0, 600
+
+
+def noise_weights(visits: npt.NDArray[np.int64], power: float) -> npt.NDArray[np.float64]:
+    """Return weights to draw negatives by: visits to a power, and 0 for a node that no walk visits."""
+    return np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
+
+
+def alias_table(weights: npt.NDArray[np.float64]) -> AliasTable:
+    """Return an alias table that draws numbers in proportion to weights."""
+    prob, alias = np.zeros(len(weights), np.uint32), np.zeros(len(weights), np.int32)
+    build_alias_tables(np.array([0, len(weights)], np.uint64), weights, prob, alias)
+    return prob, alias
+
+
+def contexts_per_group(settings: Settings) -> int:
+    """Return the number of contexts that share their negatives; each negative is then observed once for each context.
+
+    In stars, contexts share none.
+    """
+    return 1 if settings.stars else min(_MAX_GROUP_SIZE, max(1, LANES - int(settings.negatives)))
+
+
+def pool_size(settings: Settings, contexts_per_center: float, n_nodes: int) -> int:
+    """Return the number of negatives in a pool, which serves CENTERS_PER_POOL centers."""
+    drawn = CENTERS_PER_POOL * math.ceil(settings.negatives * contexts_per_center / contexts_per_group(settings))
+    uses = min(max(n_nodes / _NODES_PER_USE, _MIN_USES), _MAX_USES)
+    return min(max(math.ceil(drawn / uses), _MIN_POOL), _MAX_POOL)

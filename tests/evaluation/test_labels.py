@@ -1,0 +1,66 @@
+"""Labels: all types agree, files are read leniently, and errors name the line."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import csr_array
+
+import efge
+from efge.evaluation.labels import as_targets, read_labels
+from helpers import blobs
+
+
+def test_all_types_of_labels_agree(tmp_path):
+    vectors, labels = blobs(50, classes=3)
+    names = [f"n{i}" for i in range(50)]
+    embedding = efge.Embedding(vectors, names)
+    path = tmp_path / "labels.csv"
+    path.write_text("node,label\n" + "".join(f"{name},{label}\n" for name, label in zip(names, labels, strict=True)))
+    frame = pd.DataFrame({"label": labels, "node": names})
+    by_name = dict(zip(names, labels.tolist(), strict=True))
+    sources = [by_name, path, str(path), frame, frame.set_index("node")["label"], labels, labels.tolist()]
+    sources += [csr_array(labels[:, None] == np.arange(3)), {name: {label} for name, label in by_name.items()}]
+    for source in sources:
+        targets = as_targets(source, embedding)
+        assert targets.classes == [0, 1, 2]
+        assert targets.members.argmax(axis=1).tolist() == labels.tolist()
+        assert not targets.is_multilabel
+
+
+def test_missing_values_of_data_frames_are_not_labels():
+    embedding = efge.Embedding([[1.0], [2.0], [3.0]], ["a", "b", "c"])
+    frame = pd.DataFrame({"node": ["a", "b", "c"], "label": ["x", None, np.nan]})
+    assert as_targets(frame, embedding).rows.tolist() == [0]
+
+
+def test_a_file_of_labels_may_have_comments_a_header_and_several_labels_for_a_node(tmp_path):
+    path = tmp_path / "labels.txt"
+    path.write_text("# from somewhere\n\nnode class\n1 7\n2 8\n1 8\n")
+    assert read_labels(path) == {1: (7, 8), 2: (8,)}
+    path.write_bytes(b"\xef\xbb\xbfann;a b\nbob;c\n")
+    assert read_labels(path) == {"ann": ("a b",), "bob": ("c",)}
+    path.write_text("")
+    assert read_labels(path) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (b"a 1\nb 2 3\n", "line 2: a line has a node and its class; got 3 fields"),
+        (b"a\n", "line 1: a line has a node and its class; got 1 fields"),
+        (b"a,\n", "line 1: a line has a node and its class"),
+        (b"a 1\nb \xff\n", "line 2: the text is not valid UTF-8"),
+    ],
+)
+def test_malformed_files_are_errors_that_name_the_line(tmp_path, text, message):
+    path = tmp_path / "labels.txt"
+    path.write_bytes(text)
+    with pytest.raises(efge.EvaluationError, match=message):
+        read_labels(path)
+
+
+def test_a_missing_file_is_an_evaluation_error(tmp_path):
+    with pytest.raises(efge.EvaluationError, match="no such file"):
+        read_labels(tmp_path / "none.txt")

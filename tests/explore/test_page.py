@@ -1,0 +1,142 @@
+"""The page as a file: it holds its input, hostile text stays text, and wrong input is refused."""
+
+import re
+import sys
+import types
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+import efge
+from efge.explore import write_page
+from example_pages import (
+    GRID,
+    HOSTILE,
+    NAMES,
+    grid_edges,
+    grid_embedding,
+    read_page_data,
+    three_clusters,
+    write_grid_page,
+)
+
+pytest.importorskip("plotly")
+
+
+def test_same_input_gives_the_same_bytes_at_any_number_of_threads(tmp_path):
+    pages = []
+    for number, threads in enumerate((1, 2, 2)):
+        with threadpool_limits(threads):
+            write_page(three_clusters(), tmp_path / f"{number}.html", columns={"set": {0: {"b", "a", "c"}}}, seed=3)
+        pages.append((tmp_path / f"{number}.html").read_bytes())
+    assert pages[0] == pages[1] == pages[2]
+
+
+def test_the_page_holds_its_input(tmp_path):
+    data = read_page_data(write_grid_page(tmp_path / "page.html"))
+    embedding, graph = grid_embedding(), efge.as_graph(grid_edges())
+    rows, scores = embedding.nearest(k=10)
+    assert data["names"] == NAMES
+    np.testing.assert_array_equal(np.stack([data["map"]["x"], data["map"]["y"]], axis=1), embedding.vectors)
+    np.testing.assert_array_equal(data["neighbors"]["rows"].reshape(-1, 10), rows)
+    np.testing.assert_array_equal(data["neighbors"]["scores"].reshape(-1, 10), scores)
+    indptr, indices = data["edges"]["indptr"], data["edges"]["indices"]
+    for row, name in enumerate(NAMES):
+        assert {NAMES[other] for other in indices[indptr[row] : indptr[row + 1]]} == set(graph.neighbors(name))
+    assert data["edges"]["count"] == graph.n_edges
+    label, column, right, degree = data["columns"]
+    assert (label["categories"], column["categories"][0]) == (["low", "high"], "0")
+    assert [c["name"] for c in data["columns"]] == ["label", "column", "right", "degree"]
+    assert column["codes"][0] == -1
+    assert right["values"].tolist() == [x * 1.5 for x, _ in GRID]
+    assert degree["values"].tolist() == [len(graph.neighbors(name)) for name in NAMES]
+
+
+def test_the_page_is_hardly_larger_than_plotly(tmp_path):
+    assert write_grid_page(tmp_path / "page.html").stat().st_size < 6_000_000
+
+
+def test_hostile_text_stays_text(tmp_path):
+    path = tmp_path / "page.html"
+    labels = dict(zip(HOSTILE, HOSTILE[::-1], strict=True))
+    embedding = efge.Embedding(np.eye(len(HOSTILE)), HOSTILE)
+    write_page(embedding, path, labels=labels, columns=dict.fromkeys(HOSTILE, labels), title=HOSTILE[0])
+    text, data = path.read_text("utf-8"), read_page_data(path)
+    assert data["names"] == HOSTILE
+    assert {column["name"] for column in data["columns"]} == {"label", *HOSTILE}
+    assert text.count("<script") == 3
+    assert text.count("window.broken=1</script>") == 0
+    assert "\u2028" not in text
+
+
+def test_the_security_policy_allows_two_scripts_and_no_network(tmp_path):
+    text = write_grid_page(tmp_path / "page.html").read_text("utf-8")
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1]
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "http" not in policy
+    assert "'unsafe-inline'" not in re.search(r"script-src[^;]*", policy)[0]
+
+
+def test_directed_edges_count_at_both_nodes(tmp_path):
+    graph = efge.as_graph([("a", "b"), ("c", "b"), ("b", "b"), ("b", "z")], directed=True)
+    write_page(efge.Embedding(np.eye(3), ["a", "b", "c"]), tmp_path / "page.html", graph=graph)
+    data = read_page_data(tmp_path / "page.html")
+    assert data["columns"][0]["values"].tolist() == [1, 4, 1]
+    assert data["edges"]["indices"].tolist() == [1, 0, 2, 1]
+    assert data["edges"]["count"] == 2
+
+
+def test_an_estimator_is_shown_by_its_embedding(tmp_path):
+    write_page(types.SimpleNamespace(embedding_=grid_embedding()), tmp_path / "page.html", neighbors=0)
+    assert read_page_data(tmp_path / "page.html")["neighbors"] is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"method": "mds"}, efge.EmbeddingError, "no projection method 'mds'; known: tsne, umap, pca"),
+        ({"neighbors": -1}, ValueError, "neighbors must be a positive integer; got -1"),
+        (
+            {"graph": [("p", "q")]},
+            efge.GraphError,
+            "the graph has no node of Embedding(40 nodes, 2 dimensions); it has nodes such as 'p'",
+        ),
+        ({"labels": {"p": 1}}, efge.EvaluationError, "no node of Embedding(40 nodes, 2 dimensions) has a label"),
+        ({"columns": {"age": {"p": 1}}}, efge.EvaluationError, "column 'age': no node of Embedding(40 nodes"),
+        (
+            {"columns": {"age": [1]}},
+            efge.EvaluationError,
+            "column 'age': a sequence must have a value for each of 40 vectors; got 1",
+        ),
+        (
+            {"columns": 5},
+            efge.EvaluationError,
+            "columns must be a mapping of names to values, or a data frame; got int",
+        ),
+    ],
+)
+def test_wrong_input_is_one_line_and_keeps_the_old_file(tmp_path, options, error, message):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        write_page(grid_embedding(), path, **options)
+    assert "\n" not in str(caught.value)
+    assert path.read_text() == "before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize(("source", "message"), [(5, "got int"), (efge.Embedding(np.empty((0, 2))), "has none")])
+def test_only_embeddings_with_nodes_are_shown(tmp_path, source, message):
+    with pytest.raises(efge.EmbeddingError, match=message):
+        write_page(source, tmp_path / "page.html")
+
+
+@pytest.mark.parametrize(
+    ("module", "options", "message"),
+    [("plotly.offline", {}, r"install efge\[explore\]"), ("umap", {"method": "umap"}, "umap-learn")],
+)
+def test_missing_packages_are_named(tmp_path, monkeypatch, module, options, message):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(ImportError, match=message):
+        write_page(grid_embedding(), tmp_path / "page.html", **options)

@@ -1,0 +1,65 @@
+"""Matlab files are read like SciPy reads them, and invalid ones are errors."""
+
+from __future__ import annotations
+
+import io
+import struct
+
+import numpy as np
+import pytest
+import scipy.io
+import scipy.sparse
+
+import efge
+from efge.io.matlab import read_matlab
+
+
+def matlab_bytes(content, **options) -> bytes:
+    sink = io.BytesIO()
+    scipy.io.savemat(sink, content, **options)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("format_", ["4", "5"])
+@pytest.mark.parametrize("kind", ["sparse", "full", "integers", "complex"])
+def test_matlab_files_are_read_like_scipy_reads_them(write, format_, kind):
+    full = np.arange(9.0).reshape(3, 3)
+    sparse, integers = scipy.sparse.csc_array(full - 4), full.astype(np.int16)
+    matrix = {"sparse": sparse, "full": full, "integers": integers, "complex": full + 1j}[kind]
+    data = matlab_bytes({"first": matrix, "word": "text", "last": full.T.copy()}, format=format_)
+    ours, theirs = read_matlab(data, "a.mat"), scipy.io.loadmat(io.BytesIO(data))
+    assert list(ours) == ["first", "last"]
+    for name, value in ours.items():
+        plain, expected = (m.toarray() if scipy.sparse.issparse(m) else m for m in (value, theirs[name]))
+        assert np.array_equal(plain, expected)
+
+
+def test_matlab_files_of_either_byte_order_are_read(write):
+    def element(kind, data):
+        return struct.pack(">II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    values = np.array([[0, 2.5], [2.5, 0]])
+    parts = [
+        (6, struct.pack(">II", 6, 0)),
+        (5, struct.pack(">ii", 2, 2)),
+        (1, b"net"),
+        (9, values.astype(">f8").tobytes()),
+    ]
+    matrix = element(14, b"".join(element(kind, data) for kind, data in parts))
+    graph = efge.read_graph(write("a.mat", b"MATLAB".ljust(124) + b"\1\0MI" + matrix))
+    assert graph.weights.tolist() == [2.5, 2.5]
+
+
+def test_deep_structures_are_an_error_and_cells_are_ignored(write):
+    inner: object = np.ones((2, 2))
+    for _ in range(60):
+        cell = np.empty((1, 1), object)
+        cell[0, 0] = inner
+        inner = cell
+    nested = {"a": {"b": 1.0}}
+    for _ in range(30):
+        nested = {"a": nested}
+    graph = efge.read_graph(write("a.mat", matlab_bytes({"cells": inner, "net": np.ones((2, 2))})))
+    assert graph.n_edges == 3
+    with pytest.raises(efge.GraphError, match=r"b.mat: structures are nested at most 20 deep"):
+        efge.read_graph(write("b.mat", matlab_bytes({"s": nested})))

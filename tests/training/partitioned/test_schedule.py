@@ -1,0 +1,44 @@
+"""The schedule of partitioned training: waves contain all walks, and sub-waves all buckets, in a valid order."""
+
+from __future__ import annotations
+
+import itertools
+
+import networkx as nx
+import numpy as np
+
+import efge
+from efge.training.partitioned.schedule import Walker, count_visits, plan_waves, sub_waves
+from helpers import training_settings
+
+GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
+
+
+def test_walks_made_by_their_numbers_equal_those_of_an_epoch():
+    walks = efge.Walks(GRAPH, efge.Node2VecWalk(0.5, 2), walks_per_node=3, walk_length=7, seed=4)
+    expected = [walk.tolist() for epoch in range(2) for batch in walks.batches(epoch) for walk in batch]
+    waves = plan_waves(walks, training_settings(epochs=2))
+    walker = Walker.of(walks)
+    made = [walk.tolist() for wave in waves for walk_range in wave for walk in walker.walks(walk_range)]
+    assert made == expected
+    visits, pairs = count_visits(walker, waves, 10)
+    assert visits.tolist() == np.bincount(list(itertools.chain(*expected)), minlength=300).tolist()
+    assert pairs == [42 * sum(walk_range.n_walks for walk_range in wave) for wave in waves]
+
+
+def test_waves_grow_from_a_small_first_one_to_a_bounded_size():
+    walks = efge.Walks(GRAPH, walks_per_node=3, walk_length=7, seed=4)
+    waves = plan_waves(walks, training_settings(epochs=2))
+    sizes = [sum(walk_range.n_walks for walk_range in wave) for wave in waves]
+    assert len(sizes) == 8
+    assert sizes[0] < sum(sizes) / 90
+    assert all(0.9 < b / a < 2.3 for a, b in itertools.pairwise(sizes)), "a wave is at most twice the one before"
+    assert max(sizes) < sum(sizes) / 3, "waves grow to no more than three walks per node"
+
+
+def test_a_sub_wave_has_every_partition_once_and_a_wave_has_every_bucket():
+    first, second = (sub_waves(wave, 5, 1) for wave in (0, 1))
+    for buckets in first:
+        assert sorted(i for i, _ in buckets) == sorted(j for _, j in buckets) == list(range(5))
+    assert sorted(itertools.chain(*first)) == list(itertools.product(range(5), repeat=2))
+    assert first != second
