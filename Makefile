@@ -2,9 +2,11 @@
 # make test    the tests
 # make lint    formatting, lint and types
 # make docs    the documentation as a site, in site/index.html
-# make bench   speed and memory beside the peers (slow; wants a quiet machine)
+# make figures fill every figure of README and documentation from the records in benchmarks/results
+# make bench   speed and memory beside the peers, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
+# make reproduction  all tables and figures of the paper, into the record and the documentation (slow)
 #
 # make dist-check  build wheel and sdist, look at what is in them, and use them where there are no sources
 # make lowest      the tests with the lowest version of every dependency, and of Python
@@ -30,7 +32,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test lint docs bench scores fuzz dist-check lowest audit clean
+.PHONY: demo test lint docs figures bench scores reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -47,15 +49,26 @@ lint: $(VENV)/test.stamp
 docs: $(VENV)/docs.stamp
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
 
+figures: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/figures.py
+
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/bench.py
 	$(VENV)/bin/python benchmarks/roofline.py
+	$(VENV)/bin/python benchmarks/figures.py
 
 scores: $(VENV)/test.stamp
-	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora
-	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth
+	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora --record trainers
+	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth --record trainers
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf --tasks links --networks grqc facebook
+	$(VENV)/bin/python benchmarks/figures.py
+
+# What is in the folder already is not measured again.
+reproduction: $(VENV)/test.stamp
+	$(VENV)/bin/python -m efge reproduce -o reproduction
+	$(VENV)/bin/python benchmarks/reproduction.py reproduction
+	$(VENV)/bin/python benchmarks/figures.py
 
 fuzz: $(FUZZ_VENV)/fuzz.stamp
 	$(FUZZ_VENV)/bin/python -m fuzz.run --runs $(RUNS)

@@ -4,6 +4,7 @@
 
 The time in `Checkpoints.keep`, which saves or finds that it is not time to, is added up and divided by that of the
 whole training; comparing trainings with and without would show the drift of the machine's speed and not this.
+The record is ``results/checkpoints.json``.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import efge
+from records import save
 
 
 class Timed(efge.Checkpoints):
@@ -50,12 +52,16 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=200.0, help="about how long to train")
     options = parser.parse_args()
     print("| nodes | training, s | states | saving, s | share | target |\n| ---: | ---: | ---: | ---: | ---: | --- |")
+    rows = []
     for nodes in options.nodes:
         whole, saved, spent = measure(nodes, options.seconds)
         met = "met" if spent < 0.02 * whole else "MISSED"
         print(
             f"| {nodes:,} | {whole:.0f} | {saved} | {spent:.2f} | {spent / whole:.2%} | under 2 %: {met} |", flush=True
         )
+        rows.append([nodes, 128, round(whole), saved, round(spent / whole, 4)])
+    columns = ["nodes", "dim", "training, s", "checkpoints", "share"]
+    save("checkpoints", "cost", columns, rows, "benchmarks/checkpoints.py")
 
 
 if __name__ == "__main__":

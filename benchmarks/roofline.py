@@ -1,20 +1,18 @@
 """What one core of this machine can do of what training and walking are made of, and what share of it they reach.
 
-    python benchmarks/roofline.py [--results benchmarks/results/bench.json]
+    python benchmarks/roofline.py
 
-Rates of the parts are measured here, one thread each; those of training and walking are read from what ``make bench``
-recorded. A bound adds up the parts that cannot be done at once; parts that can are taken as free.
+Rates of the parts are measured here, one thread each, and recorded in ``results/roofline.json``; those of training and
+walking are read from what ``make bench`` recorded. A bound (see `figures_bench.py`) adds up the parts that cannot be
+done at once; parts that can are taken as free.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -24,12 +22,8 @@ import numpy as np
 from numba import njit
 
 from efge.kernels.intrinsics import prefetch
-
-DIM = 128
-# A block of 40 centers in walks of 10: 9 contexts and 15 negatives for each center, which share their rows.
-PAIRS, STEPS = 40 * 9, 40 * 24
-# A pool of negatives, by the graph's nodes, and some 35 nodes, each with two rows.
-ROWS = {10_000: 36 + 2 * 35, 200_000: 30 + 2 * 35}
+from figures_bench import DIM, bounds, roofline
+from records import save
 
 
 def best(job: Callable[[], object], repeats: int = 7) -> float:
@@ -94,40 +88,11 @@ def measure() -> dict[str, float]:
     return found
 
 
-def bounds(rates: dict[str, float]) -> dict[tuple[str, str], tuple[float, str]]:
-    """For each recorded case and tool, the seconds that a unit of it takes at least, and what of."""
-    found = {}
-    arithmetic = STEPS * 6 * DIM / rates["floating-point operations"]
-    moving = STEPS / rates["rows moved in the nearest cache"]
-    for nodes, rows in ROWS.items():
-        memory = rows / rates[f"random rows read, {nodes:,}"] + rows / rates[f"random rows added to, {nodes:,}"]
-        parts = f"arithmetic {1e9 * arithmetic / PAIRS:.0f} ns, rows in the cache {1e9 * moving / PAIRS:.0f} ns, "
-        parts += f"rows from memory {1e9 * memory / PAIRS:.0f} ns"
-        found[f"training, {nodes:,} nodes", "efge bernoulli, 1 thread"] = (
-            (max(arithmetic, moving) + memory) / PAIRS,
-            parts,
-        )
-        # Where a node's neighbors begin and end, which are neighbors in memory, and one of them.
-        cells = 2 / rates[f"random cells read, {nodes:,}"]
-        found[f"walks, uniform, {nodes:,} nodes", "efge, 1 thread"] = cells, f"two random cells {1e9 * cells:.1f} ns"
-    return found
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results/bench.json")
-    options = parser.parse_args()
-    rates = measure()
-    print("| part | million a second |\n| --- | ---: |")
-    for name, rate in rates.items():
-        print(f"| {name} | {rate / 1e6:,.1f} |")
-    recorded = {case["name"]: case["runs"] for case in json.loads(options.results.read_text())["cases"]}
-    print("\n| case | takes, ns | at least, ns | share | of which |\n| --- | ---: | ---: | ---: | --- |")
-    for (case, tool), (least, parts) in bounds(rates).items():
-        runs = [run for run in recorded.get(case, {}).get(tool, []) if "error" not in run]
-        if runs:
-            took = statistics.median(run["seconds"] / run["work"] for run in runs)
-            print(f"| {case} | {1e9 * took:.1f} | {1e9 * least:.1f} | {least / took:.0%} | {parts} |")
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    rates = [(name, round(rate / 1e6, 1)) for name, rate in measure().items()]
+    save("roofline", "rates", ["part", "million per second"], rates, "benchmarks/roofline.py")
+    print(f"{roofline()}\n\n{bounds()}")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,8 @@
 Node classification: Micro-F1 of one-vs-rest logistic regression, five random splits for each training seed. Link
 prediction: AUC of logistic regression on Hadamard products, with half of the edges (or as many as leave the rest
 connected) removed once, and a model trained for each seed on what is left. Means over seeds, and their deviations.
-With --partitions, the fast trainer's tables are also split into so many parts; 0 stands for whole tables.
+With --partitions, the fast trainer's tables are also split into so many parts; 0 stands for whole tables. With
+--record, means go to that table of ``results/scores.json``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import efge
 from efge.evaluation.links import link_measures, pair_scores
 from efge.evaluation.splits import split_links
 from efge.experiments.plan import published
+from records import save
 
 FAMILIES = {"bernoulli": "EFGE-Bern", "poisson": "EFGE-Pois", "normal": "EFGE-Norm"}
 BASELINES = {"deepwalk": "DeepWalk", "node2vec": "Node2Vec", "line": "LINE", "hope": "HOPE", "netmf": "NetMF"}
@@ -64,12 +66,14 @@ def main() -> None:
     parser.add_argument("--trainers", nargs="+", default=["fast", "reference"])
     parser.add_argument("--partitions", type=int, nargs="+", default=[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--record", choices=["trainers", "partitions"])
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     print("| network | task | model | trainer | parts | mean | deviation over seeds | published | seconds |")
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     ways = [("fast", parts) for parts in options.partitions if "fast" in options.trainers]
     ways += [(trainer, 0) for trainer in options.trainers if trainer != "fast"]
+    record: list[list[Any]] = []
     with ProcessPoolExecutor(options.processes) as pool:
         for network in options.networks:
             for task in options.tasks:
@@ -85,6 +89,14 @@ def main() -> None:
                         known = known_scores(network, task, name)
                         row = [network, WHAT[task], name, trainer, str(parts), mean, deviation, known, f"{seconds:.1f}"]
                         print(f"| {' | '.join(row)} |", flush=True)
+                        metrics = [f"Micro-F1 at {p} %" for p in PERCENTAGES] if task == "nodes" else ["AUC"]
+                        for metric, score in zip(metrics, scores.mean(0), strict=True):
+                            record.append(
+                                [network, metric, name, trainer, parts, options.seeds, round(float(score), 4)]
+                            )
+    if options.record:
+        columns = ["network", "metric", "model", "trainer", "partitions", "seeds", "mean"]
+        save("scores", options.record, columns, record, "benchmarks/scores.py", key=5)
 
 
 if __name__ == "__main__":
