@@ -105,13 +105,12 @@ $(FUZZ_VENV)/fuzz.stamp: pyproject.toml
 	-$(FUZZ_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: atheris
 	touch $@
 
-# pip's newest, for it finds its way through old versions sooner; and nothing is built from source.
-$(LOWEST_VENV)/lowest.stamp: pyproject.toml tools/lowest.py
+# uv chooses the lowest version of each direct dependency; only efge itself is built from source.
+$(LOWEST_VENV)/lowest.stamp: pyproject.toml
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST_VENV)
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --no-deps --editable .
-	$(LOWEST_VENV)/bin/python tools/lowest.py > $(LOWEST_VENV)/lowest.txt
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --only-binary :all: --constraint $(LOWEST_VENV)/lowest.txt --editable '.[test,docs]'
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST_VENV)/bin/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct \
+		--only-binary :all: --no-binary efge --editable '.[test,docs]'
 	touch $@
 
 $(AUDIT_VENV)/audit.stamp:
