@@ -1,5 +1,5 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
-# make test    the tests
+# make test    the tests, and how much of the code they cover
 # make lint    formatting, lint and types
 # make docs    the documentation as a site, in site/index.html
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
@@ -36,7 +36,7 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
@@ -119,5 +119,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
