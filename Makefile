@@ -1,6 +1,6 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
 # make test    the tests, and how much of the code they cover
-# make lint    formatting, lint and types
+# make lint    formatting, lint, spelling and types
 # make docs    the documentation as a site, in site/index.html
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
@@ -41,6 +41,7 @@ test: $(VENV)/test.stamp
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 
 docs: $(VENV)/docs.stamp
