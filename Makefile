@@ -1,6 +1,6 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
-# make test    the tests
-# make lint    formatting, lint and types
+# make test    the tests, and how much of the code they cover
+# make lint    formatting, lint, spelling and types
 # make docs    the documentation as a site, in site/index.html
 # make figures fill every figure of README and documentation from the records in benchmarks/results
 # make bench   speed and memory beside the peers, into the record (slow; wants a quiet machine)
@@ -38,11 +38,12 @@ demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
@@ -119,13 +120,12 @@ $(FUZZ_VENV)/fuzz.stamp: pyproject.toml
 	-$(FUZZ_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: atheris
 	touch $@
 
-# pip's newest, for it finds its way through old versions sooner; and nothing is built from source.
-$(LOWEST_VENV)/lowest.stamp: pyproject.toml tools/lowest.py
+# uv chooses the lowest version of each direct dependency; only efge itself is built from source.
+$(LOWEST_VENV)/lowest.stamp: pyproject.toml
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST_VENV)
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --no-deps --editable .
-	$(LOWEST_VENV)/bin/python tools/lowest.py > $(LOWEST_VENV)/lowest.txt
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --only-binary :all: --constraint $(LOWEST_VENV)/lowest.txt --editable '.[test,docs]'
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST_VENV)/bin/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct \
+		--only-binary :all: --no-binary efge --editable '.[test,docs]'
 	touch $@
 
 $(AUDIT_VENV)/audit.stamp:
@@ -134,5 +134,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
