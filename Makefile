@@ -1,7 +1,7 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
 # make test    the tests
 # make lint    formatting, lint and types
-# make docs    the documentation as a site, in site/index.html
+# make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
 # make bench   speed and memory beside the peers (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
@@ -44,7 +44,7 @@ lint: $(VENV)/test.stamp
 	$(VENV)/bin/mypy
 
 docs: $(VENV)/docs.stamp
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
+	$(VENV)/bin/python -m sphinx -n -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/bench.py
@@ -120,5 +120,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .fuzz build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
