@@ -1,7 +1,7 @@
 """The documentation: every block of code runs, every link leads somewhere, every public name is described.
 
 The blocks of a page run in order, in a folder that is empty at first. Python blocks are doctests, blocks with a caption
-are files, and console blocks are commands with what they print. `make docs` builds the site; these tests need no Sphinx.
+are files, and console blocks are commands with what they print. `make docs` builds the site; no Sphinx is needed here.
 """
 
 from __future__ import annotations
