@@ -26,6 +26,7 @@ extensions = [
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "blocks",
     "commands",
     "mathml",
     "offline",
@@ -77,7 +78,6 @@ sphinx_gallery_conf = {
 autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
-autodoc_default_options = {"show-inheritance": False}
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 add_module_names = False
@@ -96,6 +96,7 @@ html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
 html_domain_indices = False
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "logo": {"text": "efge", "image_light": "_static/mark.svg", "image_dark": "_static/mark.svg"},
     "navbar_align": "left",

@@ -8,6 +8,7 @@ characters that belong together.
 
 import matplotlib.pyplot as plt
 import networkx as nx
+from matplotlib.patheffects import withStroke
 
 import efge
 
@@ -30,14 +31,15 @@ print(f"modularity {modularity:.2f}")
 # The network with one color for each group. The vectors do not see the layout, and the layout does not see the vectors.
 
 color = {name: f"C{number}" for number, members in enumerate(groups) for name in members}
-places = nx.spring_layout(novel, k=0.35, iterations=200, seed=3)
+places = nx.kamada_kawai_layout(novel, weight=None)
 size = [40 + 14 * novel.degree(name) for name in novel]
-figure, axes = plt.subplots(figsize=(8, 6), layout="constrained")
+figure, axes = plt.subplots(figsize=(8, 5.6), layout="constrained")
 nx.draw_networkx_edges(novel, places, ax=axes, edge_color="#cccccc", width=0.7)
 nx.draw_networkx_nodes(novel, places, ax=axes, node_color=[color[name] for name in novel], node_size=size)
-known = {"Valjean", "Javert", "Fantine", "Cosette", "Marius", "Gavroche", "Enjolras", "Myriel", "Thenardier"}
+known = ["Valjean", "Javert", "Fantine", "Marius", "Gavroche", "Myriel", "Thenardier", "Champmathieu"]
 for name in known:
-    axes.annotate(name, places[name], fontsize=9, ha="center", va="bottom", xytext=(0, 7), textcoords="offset points")
+    text = axes.annotate(name, places[name], xytext=(0, 8), textcoords="offset points", ha="center", fontsize=11)
+    text.set_path_effects([withStroke(linewidth=3, foreground="white")])
 axes.set_title(f"Six communities, modularity {modularity:.2f}")
 axes.axis("off")
 plt.show()

@@ -20,8 +20,8 @@ similar = kneighbors_graph(digits.data, 10)
 graph = efge.as_graph(similar.maximum(similar.T))
 labels = dict(enumerate(digits.target.tolist()))
 
-dims, windows = [4, 8, 16, 32], [1, 2, 5, 10]
-model = efge.EFGE("bernoulli", walks_per_node=10, seed=1)
+dims, windows = [4, 8, 16, 32], [2, 5, 10]
+model = efge.EFGE("poisson", walks_per_node=20, seed=1)
 found = np.zeros((len(dims), len(windows)))
 for setting in ParameterGrid({"dim": dims, "window": windows}):
     vectors = model.set_params(**setting).fit(graph).embedding_
@@ -29,7 +29,7 @@ for setting in ParameterGrid({"dim": dims, "window": windows}):
     found[dims.index(setting["dim"]), windows.index(setting["window"])] = scores.summary(0.05).mean
 
 # %%
-# A wider window helps small vectors most.
+# A wider window helps, and most of all if vectors are small. Beyond 16 dimensions the score hardly changes.
 
 figure, axes = plt.subplots(figsize=(5.6, 4.2), layout="constrained")
 image = axes.imshow(found, cmap="viridis", origin="lower")
