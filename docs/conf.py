@@ -69,7 +69,7 @@ sphinx_gallery_conf = {
     "only_warn_on_example_error": False,
     "doc_module": ("efge",),
     "reference_url": {"efge": None},
-    "thumbnail_size": (640, 448),
+    "thumbnail_size": (640, 448),  # twice the size at which it is shown
     "matplotlib_animations": False,
     "write_computation_times": False,
 }

@@ -33,5 +33,5 @@ scores = efge.link_prediction(novel, models, test_size=0.3, repeats=5, features=
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 scores.plot("auc", axes=axes)
-axes.set_title("Les Misérables: AUC of removed edges, mean and deviation over 5 splits")
+axes.set_title("AUC of removed edges, 5 splits")
 plt.show()

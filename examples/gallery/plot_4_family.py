@@ -41,8 +41,8 @@ model = efge.EFGE(SoftPoisson(), dim=16, seed=1).fit(club)
 print(model, model.embedding_, sep="\n")
 
 # %%
-# The gradient decides how training moves two nodes. It is positive where an observation pulls their score up. For a
-# pair that meets (x = 1) Poisson's gradient falls without bound; ours stays close to -1.
+# The gradient decides how training changes a score: up where it is positive, down where it is negative. As the score
+# grows, Poisson's gradient falls without bound, while ours stays above -1. For x = 0, ours equals Bernoulli's.
 
 scores = np.linspace(-3, 3, 200)
 figure, panels = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
