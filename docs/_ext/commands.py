@@ -82,7 +82,7 @@ def _help(parameter: Any) -> Iterator[nodes.Node]:
 
 
 def _text(text: str) -> Iterator[nodes.Node]:
-    """Plain text; options and what stands in backquotes as code, defaults as a sentence."""
+    """Plain text; options and quoted code as literals, defaults as a sentence."""
     text = re.sub(r"\s*\\?\[default: ([^]]+)\]", r" Default: \1.", " ".join(text.split()))
     for part in re.split(r"(`[^`]+`|(?<![\w-])--[a-z][\w-]*)", text):
         if part.startswith(("`", "--")):
