@@ -40,6 +40,8 @@ FENCE = re.compile(
     r"^```(?:\{code-block\} )?(?P<language>\w+)\n(?::caption: (?P<caption>[^\n]+)\n\n)?(?P<body>.*?)^```$", re.M | re.S
 )
 LANGUAGES = {"python", "console", "text", "toml", "json"}
+# How far a run has come is only printed where it takes long, as on a busy machine that compiles.
+PROGRESS = re.compile(r"^efge: \w+ \d+%, .* left\b.*\n", re.M)
 # What only changes the reader's machine is not run.
 NOT_RUN = ("pip", "make", "export")
 
@@ -68,7 +70,7 @@ def run(command):
             main()
     finally:
         sys.argv = before
-    return end.value.code, printed.getvalue()
+    return end.value.code, PROGRESS.sub("", printed.getvalue())
 
 
 def run_console(block):
