@@ -1,7 +1,7 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
 # make test    the tests, and how much of the code they cover
-# make lint    formatting, lint, spelling and types
-# make docs    the documentation as a site, in site/index.html
+# make lint    formatting, lint, spelling, types and the order of imports
+# make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
 # make figures fill every figure of README and documentation from the records in benchmarks/results
 # make bench   speed and memory beside the peers, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
@@ -48,7 +48,7 @@ lint: $(VENV)/test.stamp
 	$(VENV)/bin/lint-imports
 
 docs: $(VENV)/docs.stamp
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
+	$(VENV)/bin/python -m sphinx -n -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
 
 figures: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/figures.py
@@ -134,5 +134,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .coverage .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
