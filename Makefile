@@ -1,10 +1,12 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
-# make test    the tests
-# make lint    formatting, lint and types
-# make docs    the documentation as a site, in site/index.html
-# make bench   speed and memory beside the peers (slow; wants a quiet machine)
+# make test    the tests, and how much of the code they cover
+# make lint    formatting, lint, spelling, types and the order of imports
+# make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
+# make figures fill every figure of README and documentation from the records in benchmarks/results
+# make bench   speed and memory beside the peers, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
+# make reproduction  all tables and figures of the paper, into the record and the documentation (slow)
 #
 # make dist-check  build wheel and sdist, look at what is in them, and use them where there are no sources
 # make lowest      the tests with the lowest version of every dependency, and of Python
@@ -30,32 +32,44 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test lint docs bench scores fuzz dist-check lowest audit clean
+.PHONY: demo test lint docs figures bench scores reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/test.stamp
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
+	$(VENV)/bin/codespell
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 
 docs: $(VENV)/docs.stamp
-	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --strict
+	$(VENV)/bin/python -m sphinx -n -W --keep-going -q -d docs/_build/doctrees docs docs/_build/html
+
+figures: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/figures.py
 
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/bench.py
 	$(VENV)/bin/python benchmarks/roofline.py
+	$(VENV)/bin/python benchmarks/figures.py
 
 scores: $(VENV)/test.stamp
-	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora
-	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth
+	$(VENV)/bin/python benchmarks/scores.py --tasks nodes links --networks citeseer cora --record trainers
+	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth --record trainers
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf --tasks links --networks grqc facebook
+	$(VENV)/bin/python benchmarks/figures.py
+
+# What is in the folder already is not measured again.
+reproduction: $(VENV)/test.stamp
+	$(VENV)/bin/python -m efge reproduce -o reproduction
+	$(VENV)/bin/python benchmarks/reproduction.py reproduction
+	$(VENV)/bin/python benchmarks/figures.py
 
 fuzz: $(FUZZ_VENV)/fuzz.stamp
 	$(FUZZ_VENV)/bin/python -m fuzz.run --runs $(RUNS)
@@ -106,13 +120,12 @@ $(FUZZ_VENV)/fuzz.stamp: pyproject.toml
 	-$(FUZZ_VENV)/bin/python -m pip install --quiet --disable-pip-version-check --only-binary :all: atheris
 	touch $@
 
-# pip's newest, for it finds its way through old versions sooner; and nothing is built from source.
-$(LOWEST_VENV)/lowest.stamp: pyproject.toml tools/lowest.py
+# uv chooses the lowest version of each direct dependency; only efge itself is built from source.
+$(LOWEST_VENV)/lowest.stamp: pyproject.toml
 	$(LOWEST_PYTHON) -m venv --clear $(LOWEST_VENV)
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --upgrade pip
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --no-deps --editable .
-	$(LOWEST_VENV)/bin/python tools/lowest.py > $(LOWEST_VENV)/lowest.txt
-	$(LOWEST_VENV)/bin/python -m pip install --quiet --only-binary :all: --constraint $(LOWEST_VENV)/lowest.txt --editable '.[test,docs]'
+	$(LOWEST_VENV)/bin/python -m pip install --quiet --disable-pip-version-check uv
+	$(LOWEST_VENV)/bin/uv pip install --quiet --python $(LOWEST_VENV)/bin/python --resolution lowest-direct \
+		--only-binary :all: --no-binary efge --editable '.[test,docs]'
 	touch $@
 
 $(AUDIT_VENV)/audit.stamp:
@@ -121,5 +134,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .fuzz build dist site .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

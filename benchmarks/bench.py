@@ -4,8 +4,8 @@
 
 The other libraries have their own environments (see the Makefile). Each run is a new process. The tools of a case run
 alternately, and a ratio is the median of the ratios of consecutive runs, because the speed of a machine drifts. After
-each case, ``bench.json`` (all measurements) and ``bench.md`` (tables) are written; cases that are not run keep their
-earlier results.
+each case, ``bench.json`` is written with all measurements; cases that are not run keep their earlier results.
+`figures.py` shows the record on the pages.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def training(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         case.take_turns(contestants, options.repeats)
         for tool in tools[2:]:
             one, two = f"{tool}, 1 thread", f"{tool}, 2 threads"
-            case.add_min_ratio(f"{tool} beside gensim, {nodes:,} nodes, one thread", one, "gensim, 1 thread", 10)
-            case.add_min_ratio(f"{tool} beside grape, {nodes:,} nodes, one thread", one, "grape, 1 thread", 3)
+            case.add_min_ratio(f"{tool} vs gensim, {nodes:,} nodes, one thread", one, "gensim, 1 thread", 10)
+            case.add_min_ratio(f"{tool} vs grape, {nodes:,} nodes, one thread", one, "grape, 1 thread", 3)
             digests = {run["digest"] for name in (one, two) for run in case.successful(name)}
             same = Target(
                 f"{tool}, same bytes in all runs, {nodes:,} nodes", "1", str(len(digests)), "", len(digests) == 1
@@ -76,7 +76,7 @@ def threads(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
                 name: contestant("train", f"efge {family}", files | {"threads": count}) for count, name in names.items()
             }
             case.take_turns(contestants, 2 * options.repeats)
-            case.add_min_ratio(f"efge {family}, two threads beside one, {nodes:,} nodes", names[2], names[1], 1.8)
+            case.add_min_ratio(f"efge {family}, two threads vs one, {nodes:,} nodes", names[2], names[1], 1.8)
             cases.append(case)
     return cases
 
@@ -102,8 +102,8 @@ def walks(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
                 others = details | {"per_node": per_node}
                 case.take_turns({f"{tool}, 1 thread": contestant("walk", tool, others) for tool in inner_loops}, 1)
             what = f"walks, {kind}, {nodes:,} nodes"
-            case.add_min_ratio(f"{what}, beside {peer}, one thread", "efge, 1 thread", f"{peer}, 1 thread", 8)
-            case.add_min_ratio(f"{what}, two threads beside one", "efge, 2 threads", "efge, 1 thread", 1.8)
+            case.add_min_ratio(f"{what}, vs {peer}, one thread", "efge, 1 thread", f"{peer}, 1 thread", 8)
+            case.add_min_ratio(f"{what}, two threads vs one", "efge, 2 threads", "efge, 1 thread", 1.8)
             cases.append(case)
     return cases
 
@@ -118,7 +118,7 @@ def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     ours = [sys.executable, "-m", "efge", "embed", source, "-o", out, "--model", "bernoulli", "--seed", 1]
     ours += ["--walks-per-node", options.walks]
     case.take_turns({"efge embed": command(*ours), "pecanpy": command(*peer)}, 1)
-    what = f"efge embed beside pecanpy, 200,000 nodes, 1 million edges, {options.walks} walks a node"
+    what = f"efge embed vs pecanpy, 200,000 nodes, 1 million edges, {options.walks} walks a node"
     case.add_min_ratio(what, "efge embed", "pecanpy", 10)
     return [case]
 
@@ -143,11 +143,11 @@ def growth(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         case.take_turns({name: contestant("grow", "efge", details)}, 1 if nodes > 10_000 else options.repeats)
     small, large = ([case.cost(run) for run in case.successful(name)] for name in sizes)
     times = [cost / statistics.median(small) for cost in large]
-    case.add_max_value("cost of a pair at 1,000,000 nodes beside 10,000", times, 1.5, " times")
+    case.add_max_value("cost of a pair at 1,000,000 nodes vs 10,000", times, 1.5, " times")
     run = case.successful("1,000,000 nodes")[-1]
     ratio = run["added"] / (1_000_000 * 128 * 8 + run["graph"])
     target = Target(
-        "memory of a million nodes beside tables and graph",
+        "memory of a million nodes vs tables and graph",
         "within 20 %",
         f"{ratio:.2f} times",
         "",
@@ -184,7 +184,7 @@ def baselines(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         }
         case.take_turns({tool: contestant("fit", tool, details) for tool in ("efge", *others)}, min(2, options.repeats))
         for peer in others:
-            case.add_min_ratio(f"{method} beside {peer}", "efge", peer, 1)
+            case.add_min_ratio(f"{method} vs {peer}", "efge", peer, 1)
         cases.append(case)
     return cases
 
@@ -203,9 +203,9 @@ def evaluation(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     contestants = {"efge": contestant("classify", "efge", details | {"repeats": 50})}
     contestants["scikit-learn"] = contestant("classify", "scikit-learn", details | {"repeats": SPLITS_COMPARED})
     case.take_turns(contestants, 1)
-    case.add_min_ratio("classification beside a plain scikit-learn loop", "efge", "scikit-learn", 3)
+    case.add_min_ratio("classification vs a plain scikit-learn loop", "efge", "scikit-learn", 3)
     ours, theirs = (np.array(case.successful(name)[0]["scores"]) for name in contestants)
-    what = f"Micro-F1 of {SPLITS_COMPARED} splits beside the loop's, largest difference over 18 ratios"
+    what = f"Micro-F1 of {SPLITS_COMPARED} splits vs the loop's, largest difference over 18 ratios"
     case.add_max_value(what, [float(np.abs(ours - theirs).max())], 0.001, "")
     return [case]
 
@@ -240,7 +240,7 @@ CASES: dict[str, Callable[[Inputs, argparse.Namespace], list[Case]]] = {
 }
 
 
-# Reports.
+# The record.
 
 
 def machine() -> dict[str, Any]:
@@ -257,40 +257,10 @@ def machine() -> dict[str, Any]:
     return system | {"versions": versions}
 
 
-def write_report(folder: Path, cases: dict[str, Case]) -> None:
+def write_record(folder: Path, cases: dict[str, Case]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    about = machine()
-    record = {"machine": about, "cases": [asdict(case) for case in cases.values()]}
+    record = {"machine": machine(), "cases": [asdict(case) for case in cases.values()]}
     (folder / "bench.json").write_text(json.dumps(record, indent=1) + "\n")
-    lines = [f"{about['cpu']}, {about['cores']} cores, {about['memory'] / 2**30:.0f} GiB, {about['system']}.", ""]
-    lines += [", ".join(f"{name} {number}" for name, number in about["versions"].items()) + ".", ""]
-    lines += ["| target | wanted | measured | range | |", "| --- | --- | --- | --- | --- |"]
-    for case in cases.values():
-        for target in case.targets:
-            verdict = "not compared" if target.met is None else "met" if target.met else "**missed**"
-            cells = [target.what, target.wanted, target.measured, target.spread, verdict]
-            lines.append(f"| {' | '.join(cells)} |")
-    lines += ["", "| case | tool | median | range | unit | CPU s | wall s | peak, MB | runs |"]
-    lines += ["| --- | --- | ---: | --- | --- | ---: | ---: | ---: | ---: |"]
-    lines += [line for case in cases.values() for name in case.runs for line in raw_line(case, name)]
-    (folder / "bench.md").write_text("\n".join(lines) + "\n")
-
-
-def raw_line(case: Case, name: str) -> list[str]:
-    runs = case.successful(name)
-    if not runs:
-        return [f"| {case.name} | {name} | {case.runs[name][0]['error']} | | | | | | |"]
-    scale = 1e-6 if case.unit.startswith("million") else 1.0
-    if case.unit == "score":
-        values = [run["score"] for run in runs]
-    elif case.unit == "seconds":
-        values = [run["seconds"] for run in runs]
-    else:
-        values = [scale * run["work"] / run["seconds"] for run in runs]
-    medians = {key: statistics.median(run[key] for run in runs) for key in ("cpu", "seconds", "memory")}
-    cells = [case.name, name, f"{statistics.median(values):.4g}", f"{min(values):.4g} to {max(values):.4g}", case.unit]
-    cells += [f"{medians['cpu']:.1f}", f"{medians['seconds']:.1f}", f"{medians['memory'] / 1e6:,.0f}", str(len(runs))]
-    return [f"| {' | '.join(cells)} |"]
 
 
 def read_report(folder: Path) -> dict[str, Case]:
@@ -323,9 +293,11 @@ def main() -> None:
             for case in new_cases:
                 case.measured_at = now
                 cases[case.name] = case
-            write_report(options.out, cases)
-    print((options.out / "bench.md").read_text())
-    missed = [target.what for case in cases.values() for target in case.targets if target.met is False]
+            write_record(options.out, cases)
+    targets = [target for case in cases.values() for target in case.targets]
+    for target in targets:
+        print(f"{target.what}: {target.measured} ({target.spread}), wanted {target.wanted}")
+    missed = [target.what for target in targets if target.met is False]
     print(f"{len(missed)} targets missed{': ' if missed else ''}{'; '.join(missed)}")
 
 

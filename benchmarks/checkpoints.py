@@ -4,7 +4,8 @@
 
 The time in `Checkpoints.save_if_due`, which saves a checkpoint or does nothing, is added up and divided by the time of
 the whole training. Comparing trainings with and without checkpoints would show the drift of the machine's speed
-instead.
+instead. The record is
+``results/checkpoints.json``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 import numpy as np
 
 import efge
+from records import save
 
 
 class TimedCheckpoints(efge.Checkpoints):
@@ -53,6 +55,7 @@ def main() -> None:
     print(
         "| nodes | training, s | checkpoints | saving, s | share | target |\n| ---: | ---: | ---: | ---: | ---: | --- |"
     )
+    rows = []
     for nodes in options.nodes:
         total, saved, saving = measure(nodes, options.seconds)
         met = "met" if saving < 0.02 * total else "MISSED"
@@ -60,6 +63,9 @@ def main() -> None:
             f"| {nodes:,} | {total:.0f} | {saved} | {saving:.2f} | {saving / total:.2%} | under 2 %: {met} |",
             flush=True,
         )
+        rows.append([nodes, 128, round(total), saved, round(saving / total, 4)])
+    columns = ["nodes", "dim", "training, s", "checkpoints", "share"]
+    save("checkpoints", "cost", columns, rows, "benchmarks/checkpoints.py")
 
 
 if __name__ == "__main__":

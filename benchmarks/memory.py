@@ -2,7 +2,8 @@
 
     python benchmarks/memory.py [--nodes 10000 100000 1000000]
 
-Each run is a new process, whose peak is read when it ends. A first run, which compiles, does not count.
+Each run is a new process, whose peak is read when it ends. A first run, which compiles, does not count. The record is
+``results/memory.json``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ import numpy as np
 
 import efge
 from reading import memory
+from records import save
+
+COLUMNS = ["nodes", "edges", "dim", "weighted", "names", "estimated, MB", "measured, MB", "estimated / measured"]
 
 
 @dataclass(frozen=True)
@@ -101,7 +105,7 @@ def main() -> None:
         return
     print("| nodes | edges | dim | weights | names | estimated, MB | measured, MB | estimated / measured |")
     print("| ---: | ---: | ---: | --- | --- | ---: | ---: | ---: |")
-    ratios = []
+    ratios, rows = [], []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "graph.tsv")
         for words in (False, True):
@@ -115,6 +119,10 @@ def main() -> None:
             kinds = f"{'yes' if case.weighted else 'no'} | {'words' if case.words else 'integers'}"
             sizes = f"{result['estimated'] / 1e6:,.0f} | {result['measured'] / 1e6:,.0f} | {ratios[-1]:.2f}"
             print(f"| {case.nodes:,} | {result['edges']:,} | {case.dim} | {kinds} | {sizes} |", flush=True)
+            names = "words" if case.words else "integers"
+            megabytes = [round(result[which] / 1e6) for which in ("estimated", "measured")]
+            rows.append([case.nodes, result["edges"], case.dim, case.weighted, names, *megabytes, f"{ratios[-1]:.2f}"])
+    save("memory", "embed", COLUMNS, rows, "benchmarks/memory.py")
     worst = max(ratios, key=lambda ratio: abs(ratio - 1))
     print(f"\nworst ratio: {worst:.2f}; the target of 20 % is {'met' if abs(worst - 1) <= 0.2 else 'MISSED'}")
 

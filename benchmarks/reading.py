@@ -3,7 +3,7 @@
     python benchmarks/reading.py [--edges 10000000] [--repeats 5]
 
 Each run is a new process, so that its peak of memory is its own; the tools run alternately. Compilation happens before
-the clock starts.
+the clock starts. The record is ``results/reading.json``.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+
+from records import save
 
 
 def write_files(folder: Path, edges: int) -> None:
@@ -82,7 +84,8 @@ def run_in_process(tool: str, path: Path) -> dict[str, float]:
     return answer
 
 
-def compare(path: Path, edges: int, repeats: int) -> None:
+def compare(path: Path, edges: int, repeats: int) -> list[str | int | float]:
+    """Print a row of the table; the row of the record."""
     runs: dict[str, list[dict[str, float]]] = {"pyarrow": [], "efge": []}
     for _ in range(repeats):
         for tool, answers in runs.items():
@@ -94,6 +97,7 @@ def compare(path: Path, edges: int, repeats: int) -> None:
         f"| {seconds['efge'] / seconds['pyarrow']:.2f} | {peaks['pyarrow']:.0f} | {peaks['efge']:.0f} |",
         flush=True,
     )
+    return [path.stem, edges, *(round(seconds[tool], 2) for tool in ("efge", "pyarrow")), round(peaks["efge"])]
 
 
 def main() -> None:
@@ -110,8 +114,9 @@ def main() -> None:
         print(f"{options.edges:,} edges, median of {options.repeats} alternating runs\n")
         print("| names | file | pyarrow, columns only | efge, graph | ratio | pyarrow, bytes per edge | efge |")
         print("| --- | --- | --- | --- | --- | --- | --- |")
-        for path in sorted(Path(folder).glob("*.tsv")):
-            compare(path, options.edges, options.repeats)
+        rows = [compare(path, options.edges, options.repeats) for path in sorted(Path(folder).glob("*.tsv"))]
+    columns = ["names", "edges", "efge, s", "pyarrow.csv, s", "efge, bytes per edge"]
+    save("reading", "edge lists", columns, rows, "benchmarks/reading.py")
 
 
 if __name__ == "__main__":

@@ -1,20 +1,18 @@
-"""Bounds on the speed of training and walking on one core of this machine, and how close efge comes to them.
+"""What one core of this machine can do of what training and walking are made of, and what share of it they reach.
 
-    python benchmarks/roofline.py [--results benchmarks/results/bench.json]
+    python benchmarks/roofline.py
 
-The rates of the parts (arithmetic, cache, memory) are measured here with one thread; the speed of training and walking
-is read from the results of ``make bench``. A bound is the sum of the parts that cannot overlap.
+Rates of the parts are measured here, one thread each, and recorded in ``results/roofline.json``; those of training and
+walking are read from what ``make bench`` recorded. A bound (see `figures_bench.py`) adds up the parts that cannot be
+done at once; parts that can are taken as free.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import statistics
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from time import perf_counter
 from typing import Any
 
@@ -24,15 +22,11 @@ import numpy as np
 from numba import njit
 
 from efge.kernels.intrinsics import prefetch
-
-DIM = 128
-# A block of 40 centers in walks of 10: each center has 9 contexts and 15 negatives, which share rows.
-PAIRS, STEPS = 40 * 9, 40 * 24
-# Rows of a block: the pool of negatives, whose size depends on the graph, and about 35 nodes with two rows each.
-ROWS = {10_000: 36 + 2 * 35, 200_000: 30 + 2 * 35}
+from figures_bench import DIM, bounds, roofline
+from records import save
 
 
-def shortest_time(job: Callable[[], object], repeats: int = 7) -> float:
+def best(job: Callable[[], object], repeats: int = 7) -> float:
     job()
     seconds = []
     for _ in range(repeats):
@@ -43,23 +37,23 @@ def shortest_time(job: Callable[[], object], repeats: int = 7) -> float:
 
 
 @njit(nogil=True)
-def visit_rows(table: Any, order: Any, buffer: Any, add: bool) -> None:
-    """Visit random rows, each prefetched eight rows ahead: copy them to a cached buffer, or add to them."""
+def visit_rows(table: Any, order: Any, copies: Any, adds: bool) -> None:
+    """Random rows, each asked for eight rows before: copied to a buffer in the cache, or added to."""
     for i in range(order.shape[0]):
         ahead = order[min(i + 8, order.shape[0] - 1)]
         for j in range(0, 128, 16):
             prefetch(table, np.int64(ahead * 128 + j))  # type: ignore[call-arg]
-        if add:
+        if adds:
             for j in range(128):
-                table[order[i], j] += buffer[i & 31, j]
+                table[order[i], j] += copies[i & 31, j]
         else:
             for j in range(128):
-                buffer[i & 31, j] = table[order[i], j]
+                copies[i & 31, j] = table[order[i], j]
 
 
 @njit(nogil=True, fastmath=True)
-def update_rows(rows: Any, center: Any, step: Any, times: int) -> None:
-    """Add a multiple of a center to rows in the first-level cache."""
+def move_rows(rows: Any, center: Any, step: Any, times: int) -> None:
+    """Rows in the first-level cache, each moved along a center."""
     for _ in range(times):
         for i in range(rows.shape[0]):
             for j in range(128):
@@ -68,7 +62,7 @@ def update_rows(rows: Any, center: Any, step: Any, times: int) -> None:
 
 @njit(nogil=True)
 def read_cells(cells: Any, order: Any) -> int:
-    """Read cells in random order, without waiting for one before the next."""
+    """Cells in a random order, many at a time."""
     total = 0
     for i in range(order.shape[0]):
         total += cells[order[i]]
@@ -76,60 +70,29 @@ def read_cells(cells: Any, order: Any) -> int:
 
 
 def measure() -> dict[str, float]:
-    """Measure the rates per second."""
+    """Rates a second."""
     rng = np.random.default_rng(0)
     a = rng.random((512, 512), np.float32)
-    rates = {"floating-point operations": 2 * 512**3 / shortest_time(lambda: a @ a)}
+    found = {"floating-point operations": 2 * 512**3 / best(lambda: a @ a)}
     rows, center = rng.random((24, DIM), np.float32), rng.random(DIM, np.float32)
-    rates["row updates in the first-level cache"] = 24_000 / shortest_time(
-        lambda: update_rows(rows, center, np.float32(1e-9), 1000)
-    )
+    found["rows moved in the nearest cache"] = 24_000 / best(lambda: move_rows(rows, center, np.float32(1e-9), 1000))
     for nodes in (10_000, 200_000, 1_000_000):
-        table, buffer = np.zeros((nodes, DIM), np.float32), np.zeros((32, DIM), np.float32)
+        table, copies = np.zeros((nodes, DIM), np.float32), np.zeros((32, DIM), np.float32)
         table += 1
         order = rng.integers(0, nodes, 200_000)
-        args = table, order, buffer
-        rates[f"random rows read, {nodes:,}"] = len(order) / shortest_time(partial(visit_rows, *args, add=False))
-        rates[f"random row updates, {nodes:,}"] = len(order) / shortest_time(partial(visit_rows, *args, add=True))
-        cells, positions = np.ones(10 * nodes, np.int32), rng.integers(0, 10 * nodes, 1_000_000)
-        rates[f"random cells read, {nodes:,}"] = len(positions) / shortest_time(partial(read_cells, cells, positions))
-    return rates
-
-
-def bounds(rates: dict[str, float]) -> dict[tuple[str, str], tuple[float, str]]:
-    """Return the least seconds per unit of work of each recorded case and tool, and their parts."""
-    result = {}
-    arithmetic = STEPS * 6 * DIM / rates["floating-point operations"]
-    updating = STEPS / rates["row updates in the first-level cache"]
-    for nodes, rows in ROWS.items():
-        memory = rows / rates[f"random rows read, {nodes:,}"] + rows / rates[f"random row updates, {nodes:,}"]
-        parts = f"arithmetic {1e9 * arithmetic / PAIRS:.0f} ns, rows in the cache {1e9 * updating / PAIRS:.0f} ns, "
-        parts += f"rows from memory {1e9 * memory / PAIRS:.0f} ns"
-        result[f"training, {nodes:,} nodes", "efge bernoulli, 1 thread"] = (
-            (max(arithmetic, updating) + memory) / PAIRS,
-            parts,
-        )
-        # The bounds of a node's neighbors, which are adjacent in memory, and one of the neighbors.
-        cells = 2 / rates[f"random cells read, {nodes:,}"]
-        result[f"walks, uniform, {nodes:,} nodes", "efge, 1 thread"] = cells, f"two random cells {1e9 * cells:.1f} ns"
-    return result
+        args = table, order, copies
+        found[f"random rows read, {nodes:,}"] = len(order) / best(partial(visit_rows, *args, adds=False))
+        found[f"random rows added to, {nodes:,}"] = len(order) / best(partial(visit_rows, *args, adds=True))
+        cells, places = np.ones(10 * nodes, np.int32), rng.integers(0, 10 * nodes, 1_000_000)
+        found[f"random cells read, {nodes:,}"] = len(places) / best(partial(read_cells, cells, places))
+    return found
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--results", type=Path, default=Path(__file__).parent / "results/bench.json")
-    options = parser.parse_args()
-    rates = measure()
-    print("| part | million per second |\n| --- | ---: |")
-    for name, rate in rates.items():
-        print(f"| {name} | {rate / 1e6:,.1f} |")
-    recorded = {case["name"]: case["runs"] for case in json.loads(options.results.read_text())["cases"]}
-    print("\n| case | measured, ns | bound, ns | bound / measured | parts |\n| --- | ---: | ---: | ---: | --- |")
-    for (case, tool), (bound, parts) in bounds(rates).items():
-        runs = [run for run in recorded.get(case, {}).get(tool, []) if "error" not in run]
-        if runs:
-            measured = statistics.median(run["seconds"] / run["work"] for run in runs)
-            print(f"| {case} | {1e9 * measured:.1f} | {1e9 * bound:.1f} | {bound / measured:.0%} | {parts} |")
+    argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
+    rates = [(name, round(rate / 1e6, 1)) for name, rate in measure().items()]
+    save("roofline", "rates", ["part", "million per second"], rates, "benchmarks/roofline.py")
+    print(f"{roofline()}\n\n{bounds()}")
 
 
 if __name__ == "__main__":

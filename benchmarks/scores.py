@@ -4,6 +4,7 @@ Node classification: Micro-F1 of one-vs-rest logistic regression, five random sp
 prediction: AUC of logistic regression on Hadamard products; half of the edges (or as many as leave the rest connected)
 are removed once, and a model is trained on the remaining graph for each seed. Prints means and standard deviations over
 seeds. With --partitions, the fast trainer is also run with these numbers of partitions; 0 means no partitions.
+With --record, means go to that table of ``results/scores.json``.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import efge
 from efge.evaluation.links import link_metrics, pair_scores
 from efge.evaluation.splits import split_links
 from efge.experiments.plan import published_table
+from records import save
 
 FAMILIES = {"bernoulli": "EFGE-Bern", "poisson": "EFGE-Pois", "normal": "EFGE-Norm"}
 BASELINES = {"deepwalk": "DeepWalk", "node2vec": "Node2Vec", "line": "LINE", "hope": "HOPE", "netmf": "NetMF"}
@@ -66,6 +68,7 @@ def main() -> None:
     parser.add_argument("--trainers", nargs="+", default=["fast", "reference"])
     parser.add_argument("--partitions", type=int, nargs="+", default=[0])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--record", choices=["trainers", "partitions"])
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     options = parser.parse_args()
     print(
@@ -74,6 +77,7 @@ def main() -> None:
     print("| --- | --- | --- | --- | --- | --- | --- | --- | --- |")
     variants = [("fast", partitions) for partitions in options.partitions if "fast" in options.trainers]
     variants += [(trainer, 0) for trainer in options.trainers if trainer != "fast"]
+    record: list[list[Any]] = []
     with ProcessPoolExecutor(options.processes) as pool:
         for network in options.networks:
             for task in options.tasks:
@@ -99,6 +103,14 @@ def main() -> None:
                             f"{seconds:.1f}",
                         ]
                         print(f"| {' | '.join(row)} |", flush=True)
+                        metrics = [f"Micro-F1 at {p} %" for p in PERCENTAGES] if task == "nodes" else ["AUC"]
+                        for metric, score in zip(metrics, scores.mean(0), strict=True):
+                            record.append(
+                                [network, metric, name, trainer, partitions, options.seeds, round(float(score), 4)]
+                            )
+    if options.record:
+        columns = ["network", "metric", "model", "trainer", "partitions", "seeds", "mean"]
+        save("scores", options.record, columns, record, "benchmarks/scores.py", key=5)
 
 
 if __name__ == "__main__":

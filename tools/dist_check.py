@@ -49,6 +49,10 @@ JUNK = [
     "fuzz/crashes/0001.bin",
     "docs/.ipynb_checkpoints/club-checkpoint.ipynb",
     "docs/notebooks/vectors.npz",
+    "docs/_build/html/index.html",
+    "docs/api/efge.EFGE.rst",
+    "docs/gallery/plot_1_karate_club.py",
+    "docs/gallery/index.rst",
 ]
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 

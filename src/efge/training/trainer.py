@@ -89,7 +89,8 @@ def train(
     settings.check()
     corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
     run = _prepare(corpus, family, settings, mapped_in)
-    trained = Trained(*(table[:, : settings.dim] for table in run.tables))
+    centers, contexts = run.tables
+    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
     manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, asdict(settings)))
     with Threads(walks.threads) as threads, manager.session():
         monitor = _make_monitor(run, threads)
