@@ -82,7 +82,9 @@ def classification() -> str:
 
 
 def links() -> str:
-    removed = tables.comparison_table("Share of edges that were removed", chosen("links", metric="share"))
+    removed = tables.comparison_table(
+        "Fraction of the edges that could be removed", chosen("links", metric="test_size")
+    )
     return "\n\n".join(map(titled, [tables.comparison_table("AUC", chosen("links", metric="auc")), removed]))
 
 

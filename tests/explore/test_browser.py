@@ -72,7 +72,7 @@ class BrowserPage:
 
     def position(self, row):
         """Return the position of a node in the window."""
-        box, offset = self.page.locator("#map").bounding_box(), self.page.evaluate("explorer.positionOf", row)
+        box, offset = self.page.locator("#map").bounding_box(), self.page.evaluate("explorer.nodePosition", row)
         return box["x"] + offset["x"], box["y"] + offset["y"]
 
     def pixels(self, selector="#view"):
@@ -86,7 +86,7 @@ class BrowserPage:
 
     def has_color(self, row, color, pixels=None):
         """Return whether a node has about this color."""
-        offset = self.page.evaluate("explorer.positionOf", row)
+        offset = self.page.evaluate("explorer.nodePosition", row)
         actual = (self.pixels() if pixels is None else pixels)[round(offset["y"]), round(offset["x"])]
         expected = [int(color[start : start + 2], 16) for start in (1, 3, 5)]
         return np.abs(actual - expected).max() <= 60
@@ -170,7 +170,7 @@ def test_a_click_lists_the_nearest_neighbors_and_draws_edges(opened):
     assert opened.names_in("#node-values dd") == ["low", "4", "6", "39"]
     # Half-way to the far corner there is nothing but an edge.
     corner = NAMES.index("node 03")
-    middle = np.mean([list(opened.page.evaluate("explorer.positionOf", row).values()) for row in (HUB, corner)], axis=0)
+    middle = np.mean([list(opened.page.evaluate("explorer.nodePosition", row).values()) for row in (HUB, corner)], axis=0)
     x, y = np.round(middle).astype(int)
     around = slice(y - 3, y + 4), slice(x - 3, x + 4)
     assert (before[around] == before[3, 600]).all()
@@ -196,7 +196,7 @@ def test_a_click_on_a_listed_neighbor_picks_it_and_escape_clears(opened):
     row = opened.state("picked")
     assert NAMES[row] == grid_embedding().neighbors(NAMES[HUB])[2][0]
     opened.until(
-        "Math.abs(explorer.positionOf(explorer.state.picked).x - document.getElementById('map').clientWidth / 2) < 2"
+        "Math.abs(explorer.nodePosition(explorer.state.picked).x - document.getElementById('map').clientWidth / 2) < 2"
     )
     opened.page.keyboard.press("Escape")
     assert opened.state("picked") == -1
@@ -218,7 +218,7 @@ def test_search_finds_parts_of_names_and_centers_the_node(opened):
     opened.page.keyboard.press("Enter")
     assert NAMES[opened.state("picked")] == "node 71"
     assert opened.page.locator("#matches").is_hidden()
-    opened.until("Math.abs(explorer.positionOf(36).x - document.getElementById('map').clientWidth / 2) < 2")
+    opened.until("Math.abs(explorer.nodePosition(36).x - document.getElementById('map').clientWidth / 2) < 2")
     opened.page.fill("#search", "nobody")
     assert opened.names_in("#match-count") == ["No node name contains this text"]
 

@@ -60,7 +60,7 @@ class ClassificationScores(Scores):
     absent_classes: dict[float, float]
 
 
-def node_classification(
+def node_classification(  # noqa: PLR0913
     embedding: Any,
     labels: Any,
     *,

@@ -48,7 +48,7 @@ class LinkScores(Scores):
     """
 
 
-def link_prediction(
+def link_prediction(  # noqa: PLR0913
     graph: Any,
     models: Any,
     *,

@@ -145,7 +145,7 @@ function axes() {
 }
 
 // Position of a node in pixels from the map's corner, computed from the ranges, which are current even during a drag.
-function positionOf(row) {
+function nodePosition(row) {
   const { xaxis, yaxis } = axes();
   const fraction = (axis, value) => (value - axis.range[0]) / (axis.range[1] - axis.range[0]);
   return {

@@ -31,10 +31,10 @@ function clearOverlay() {
 }
 
 function drawEdges(context, row) {
-  const from = positionOf(row);
+  const from = nodePosition(row);
   context.beginPath();
   for (const other of linkedRows(row).filter(isVisible)) {
-    const to = positionOf(other);
+    const to = nodePosition(other);
     context.moveTo(from.x, from.y);
     context.lineTo(to.x, to.y);
   }
@@ -44,7 +44,7 @@ function drawEdges(context, row) {
 }
 
 function drawRing(context, row, radius, color, width) {
-  const { x, y } = positionOf(row);
+  const { x, y } = nodePosition(row);
   context.beginPath();
   context.arc(x, y, radius, 0, 2 * Math.PI);
   context.strokeStyle = color;
@@ -53,7 +53,7 @@ function drawRing(context, row, radius, color, width) {
 }
 
 function drawName(context, row) {
-  const { x, y } = positionOf(row);
+  const { x, y } = nodePosition(row);
   const text = truncate(names[row], 40);
   context.font = "600 13px system-ui, sans-serif";
   context.textBaseline = "middle";
@@ -90,7 +90,7 @@ function showTooltip(row) {
     ...values.map((column) => element("span", `${truncate(column.name, 40)}: ${truncate(column.text(row), 80)}`)),
   );
   tooltip.hidden = false;
-  const { x, y } = positionOf(row);
+  const { x, y } = nodePosition(row);
   const offset = (at, size, limit) => Math.max(4, at + 14 + size < limit ? at + 14 : at - 14 - size);
   tooltip.style.left = `${offset(x, tooltip.offsetWidth, mapElement.clientWidth)}px`;
   tooltip.style.top = `${offset(y, tooltip.offsetHeight, mapElement.clientHeight)}px`;

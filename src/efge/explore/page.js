@@ -156,7 +156,7 @@ const state = {
 };
 
 // For scripts and tests.
-window.explorer = { state, names, positionOf, drawnRows: () => Array.from(drawnRows) };
+window.explorer = { state, names, nodePosition, drawnRows: () => Array.from(drawnRows) };
 
 setTheme(system.matches);
 system.addEventListener("change", (event) => redrawInTheme(event.matches));

@@ -34,7 +34,7 @@ _SCRIPTS = ("data.js", "map.js", "overlay.js", "panel.js", "page.js")
 _PALETTE = COLORS[:-1]
 
 
-def write_page(
+def write_page(  # noqa: PLR0913
     embedding: Any,
     path: str | os.PathLike[str],
     *,

@@ -86,7 +86,7 @@ class GraphSource(NamedTuple):
         return TextSource(stream, self.label, self.options.comments, self.chunk_size)
 
 
-def read_graph(
+def read_graph(  # noqa: PLR0913
     path: _Path,
     *,
     nodes: _Path | Iterable[Hashable] | None = None,
