@@ -170,7 +170,9 @@ def test_a_click_lists_the_nearest_neighbors_and_draws_edges(opened):
     assert opened.names_in("#node-values dd") == ["low", "4", "6", "39"]
     # Half-way to the far corner there is nothing but an edge.
     corner = NAMES.index("node 03")
-    middle = np.mean([list(opened.page.evaluate("explorer.nodePosition", row).values()) for row in (HUB, corner)], axis=0)
+    middle = np.mean(
+        [list(opened.page.evaluate("explorer.nodePosition", row).values()) for row in (HUB, corner)], axis=0
+    )
     x, y = np.round(middle).astype(int)
     around = slice(y - 3, y + 4), slice(x - 3, x + 4)
     assert (before[around] == before[3, 600]).all()
