@@ -3,9 +3,9 @@
 # make lint    formatting, lint, spelling, types and the order of imports
 # make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
 # make figures fill every figure of README and documentation from the records in benchmarks/results
-# make bench   speed and memory beside the peers, into the record (slow; wants a quiet machine)
+# make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
-# make scores  classification and link prediction by both trainers and the baselines, beside the paper (slow)
+# make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
 # make reproduction  all tables and figures of the paper, into the record and the documentation (slow)
 #
 # make dist-check  build wheel and sdist, look at what is in them, and use them where there are no sources

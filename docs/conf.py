@@ -35,12 +35,6 @@ exclude_patterns = ["_build", "**/.ipynb_checkpoints", "gallery/*.ipynb", "galle
 templates_path = ["_templates"]
 nitpicky = True
 suppress_warnings = ["myst.header"]  # reproduction.md, which a program writes, skips a level
-# Names that docstrings mention and that are not public.
-nitpick_ignore = [
-    ("py:data", "HEURISTICS"),
-    ("py:func", "efge.explore.lay_out"),
-    ("py:func", "membership_threshold"),
-]
 
 # Markdown.
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]

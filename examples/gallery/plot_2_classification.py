@@ -20,7 +20,7 @@ print(graph)
 vectors = efge.EFGE("poisson", dim=32, walks_per_node=20, seed=1).fit(graph).embedding_
 
 # %%
-# ``node_classification`` splits the nodes at random, trains on the given share of them, and scores the others. It
+# ``node_classification`` splits the nodes at random, trains on the given fraction of them, and scores the others. It
 # repeats this for several splits and returns means with standard deviations.
 
 labels = dict(enumerate(digits.target.tolist()))
@@ -33,5 +33,7 @@ print(scores)
 
 figure, axes = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
 scores.plot(axes=axes)
-axes.set(xscale="log", xlabel="share of nodes with a label", title="Handwritten digits, as a graph of similar images")
+axes.set(
+    xscale="log", xlabel="fraction of nodes with a label", title="Handwritten digits, as a graph of similar images"
+)
 plt.show()

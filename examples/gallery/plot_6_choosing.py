@@ -31,7 +31,7 @@ for family in ("normal", "poisson", "bernoulli", "negative-binomial"):
     axes.errorbar(ratios, means, deviations, label=family, marker="o", capsize=3)
     print(f"{family:18}", " ".join(f"{mean:.3f}" for mean in means))
 axes.set(
-    xscale="log", xlabel="share of nodes with a label", ylabel="Micro-F1", title="Four families on the same splits"
+    xscale="log", xlabel="fraction of nodes with a label", ylabel="Micro-F1", title="Four families on the same splits"
 )
 axes.legend(frameon=False)
 plt.show()

@@ -174,7 +174,7 @@ def test_other_tools_can_read_a_saved_split(tmp_path):
     ("name", "content", "message"),
     [
         ("split.json", None, "no such file"),
-        ("split.json", b"{", "the description of a split has directed, weighted, wanted"),
+        ("split.json", b"{", "the description of a split has directed, weighted, n_requested"),
         ("split.json", json.dumps({"directed": 1}).encode(), "the description of a split has"),
         ("nodes.txt", b"a\na\n", "node names must be distinct"),
         ("test_edges.tsv", b"0\t99\n", "line 1: '99' is not a node in nodes.txt"),

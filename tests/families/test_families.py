@@ -19,6 +19,7 @@ from efge.families.tables import spline_table
 ALL = [efge.Bernoulli(), efge.Poisson(), efge.Normal(), efge.Normal(0.3), efge.NegativeBinomial(), efge.Geometric()]
 ALL += [efge.NegativeBinomial(2.5), efge.BernoulliPoisson()]
 OBSERVATIONS = {"binary": [0, 1], "counts": [0, 1, 2, 7, 30], "reals": [-3.5, -1, 0, 0.2, 1, 4]}
+OBSERVATIONS["non-negative"] = [0, 0.2, 1, 4]
 
 
 @pytest.fixture(params=ALL, ids=repr)

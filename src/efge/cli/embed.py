@@ -177,7 +177,9 @@ def embed(
     ] = None,
     output: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="File to write the vectors to; - with --to is standard output."),
+        typer.Option(
+            "--output", "-o", help="File to write the vectors to; - with --to FORMAT writes to standard output."
+        ),
     ] = None,
     model: ModelOption = None,
     family_option: FamilyOptions = None,
@@ -194,7 +196,7 @@ def embed(
     """Learn vectors for the nodes of a graph, and write them with the nodes' names.
 
     Also writes OUTPUT.json beside the output: version, parameters, seed and the graph's fingerprint.
-    Passed as --config in the same folder, this file repeats the run byte for byte.
+    Run from the same folder, efge embed --config OUTPUT.json repeats the run byte for byte.
     """
     from efge.embedding.formats import check_writable
 

@@ -124,7 +124,12 @@ def links(
     features: Annotated[
         str, typer.Option(help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot.")
     ] = "hadamard,cosine,dot",
-    hits: Annotated[int, typer.Option(help="The k of hits@k.")] = 50,
+    hits: Annotated[
+        int,
+        typer.Option(
+            help="The k of hits@k, the fraction of removed edges that rank above the k-th best negative pair."
+        ),
+    ] = 50,
     C: InverseRegularization = 1.0,  # noqa: N803
     save_splits: Annotated[Path | None, typer.Option(help="Folder to save the splits in.", show_default=False)] = None,
     as_json: JsonFlag = False,

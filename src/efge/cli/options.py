@@ -68,13 +68,13 @@ PARAMETERS = {
     ),
     "order": Parameter(str, "both", "Order of proximity: first, second or both.", ("LINE",)),
     "samples": Parameter(int, "from the graph's size", "Number of edges to sample.", ("LINE",)),
-    "beta": Parameter(float, "half its limit", "Decay factor of the Katz index.", ("HOPE",)),
+    "beta": Parameter(float, "half of the largest that converges", "Decay factor of the Katz index.", ("HOPE",)),
     "form": Parameter(
         str, "auto", "Computation of the matrix: small (exact), large (approximate) or auto.", ("NetMF",)
     ),
     "rank": Parameter(int, "256", "Number of eigenvalues of the large form.", ("NetMF",)),
     "n_communities": Parameter(int, "chosen from the data", "Number of communities.", ("BigClam",)),
-    "n_init": Parameter(int, "4", "Number of starts, of which the best is continued.", ("BigClam",)),
+    "n_init": Parameter(int, "4", "Number of random starts; only the best is trained to the end.", ("BigClam",)),
     "max_iter": Parameter(int, "200", "Maximum number of sweeps over the nodes.", ("BigClam",)),
     "tol": Parameter(float, "1e-05", "Relative gain of a sweep at which to stop.", ("BigClam",)),
     "threads": Parameter(
@@ -150,7 +150,8 @@ READING_OPTIONS: Mapping[str, Any] = {
 EXECUTION_OPTIONS: Mapping[str, Any] = {
     "checkpoint": Annotated[Path | None, typer.Option(help="Folder to save training checkpoints in.")],
     "resume": Annotated[
-        bool | None, typer.Option("--resume", help="Resume from the checkpoint in that folder, if any.")
+        bool | None,
+        typer.Option("--resume", help="Resume from the newest checkpoint in the --checkpoint folder, if any."),
     ],
     "every": Annotated[
         str | None, typer.Option(help="Time between checkpoints, such as 30s, 5min or 1h. \\[default: 60s]")
@@ -167,7 +168,8 @@ EXECUTION_OPTIONS: Mapping[str, Any] = {
 
 
 def _model_option(parameter: Parameter) -> Any:
-    owners = "" if "EFGE" in parameter.estimators else f" For {', '.join(parameter.estimators)} only."
+    is_common = "EFGE" in parameter.estimators and len(parameter.estimators) > 1
+    owners = "" if is_common else f" For {', '.join(parameter.estimators)} only."
     text = f"{parameter.help}{owners} \\[default: {parameter.default}]"
     return Annotated[parameter.value_type | None, typer.Option(help=text, show_default=False, rich_help_panel="Model")]
 

@@ -117,7 +117,7 @@ class LinkSplit:
         for part in _PARTS:
             pairs = getattr(self, part)
             _write_columns(folder / f"{part}.tsv", [names[pairs[:, 0]], names[pairs[:, 1]]])
-        header = {"directed": self.graph.directed, "weighted": self.graph.is_weighted, "wanted": self.n_requested}
+        header = {"directed": self.graph.directed, "weighted": self.graph.is_weighted, "n_requested": self.n_requested}
         with atomic_write(folder / "split.json") as stream:
             stream.write(json.dumps(header).encode() + b"\n")
 
@@ -147,7 +147,7 @@ class LinkSplit:
         parts = {
             part: _parse_pairs(folder / f"{part}.tsv", _read_fields(folder / f"{part}.tsv", 2), rows) for part in _PARTS
         }
-        return cls(graph, **parts, n_requested=header["wanted"])
+        return cls(graph, **parts, n_requested=header["n_requested"])
 
 
 def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int] = 0) -> LinkSplit:
@@ -293,7 +293,7 @@ def _read_header(path: Path) -> dict[str, Any]:
         raise EvaluationError(str(error)) from None
     except ValueError:
         header = None
-    types = {"directed": bool, "weighted": bool, "wanted": int}
+    types = {"directed": bool, "weighted": bool, "n_requested": int}
     if not isinstance(header, dict) or any(type(header.get(name)) is not kind for name, kind in types.items()):
         raise EvaluationError(f"{path}: the description of a split has {', '.join(types)}; save the split again")
     return header

@@ -23,7 +23,7 @@ def plot_embedding(
     labels : path, mapping, data frame or sequence, optional
         Classes as for :func:`efge.node_classification`; a node with several classes has the color of the first.
     method : "tsne", "umap" or "pca", optional
-        Projection to two dimensions, see :func:`efge.explore.lay_out`.
+        Projection to two dimensions, as in :func:`efge.write_page`.
     seed : int
     axes : matplotlib axes, optional
         Axes to draw on. By default, the axes of a new figure: ``plot_embedding(...).figure.savefig("map.png")``.

@@ -68,8 +68,9 @@ def write_page(  # noqa: PLR0913
     title : str, optional
         Title of the page.
     method : "tsne", "umap" or "pca", optional
-        Projection to two dimensions, see :func:`efge.explore.lay_out`. By default, vectors with two dimensions are
-        drawn directly; others use t-SNE up to 5,000 nodes, and principal components beyond. The page says which.
+        Projection to two dimensions. t-SNE and UMAP (which needs ``umap-learn``) preserve neighborhoods by cosine;
+        "pca" (principal components) preserves the largest distances. By default, vectors with one or two dimensions are
+        drawn directly; others use t-SNE up to 5,000 nodes, and "pca" beyond. The page says which.
     neighbors : int
         Number of nearest neighbors to store for each node, by cosine. With 100,000 nodes, finding them takes some
         minutes; 0 skips it.

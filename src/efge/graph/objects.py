@@ -47,7 +47,7 @@ def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
     for matches, convert in _CONVERTERS:
         if matches(x):
             return convert(x, options)
-    kinds = "a Graph, a path, NetworkX, igraph or PyTorch Geometric graphs, a SciPy matrix, a NumPy array, "
+    kinds = "a Graph, a path, a NetworkX, igraph or PyTorch Geometric graph, a SciPy matrix, a NumPy array, "
     raise GraphError(f"a graph is {kinds}a pandas or Polars data frame, or an iterable of pairs; got {_type_name(x)}")
 
 

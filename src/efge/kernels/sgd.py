@@ -1,4 +1,4 @@
-"""Stochastic gradient ascent over walks, in blocks that fit the cache and in rounds that give the same bits everywhere.
+"""Stochastic gradient ascent over walks, in blocks that fit the cache and rounds that do not depend on threads.
 
 A block is a number of consecutive walks, whose steps are done one after the other. A round is a fixed number of blocks
 that all start from the same tables. Each round goes through four stages:
@@ -8,9 +8,9 @@ that all start from the same tables. Each round goes through four stages:
 - train: do the steps of each block, in the tables or in its copies;
 - merge: add up the copies of each row, in the order of the blocks.
 
-Every sum therefore has one order, and neither the number of threads nor which thread did which block changes a bit.
-While a round is trained, the next one is resolved and the one after that is indexed. Threads take these tasks from one
-list, the largest first, so that all threads finish at about the same time.
+Every sum over blocks therefore has one order: neither the number of threads nor which thread did which block changes a
+bit. While a round is trained, the next one is resolved and the one after that is indexed. Threads take these tasks from
+one list, the largest first, so that all threads finish at about the same time.
 
 A step takes one center and the rows that it observes: contexts, each observed as 1, and negatives, each observed as 0
 once for each context that it is drawn against (docs/mathematics.md, "One step"). Steps are in ``sgd_step``, the other

@@ -38,7 +38,8 @@ Table = npt.NDArray[np.float32]
 _MAGIC = b"efge checkpoint 2\n"
 _MAX_HEADER_BYTES = 1 << 24
 _FILES_KEPT, _CHECKSUM_BYTES = 2, 32
-# Saving takes at most this fraction of the time, however short the interval between checkpoints is.
+# Saving takes about this fraction of the time at most, however short the interval between checkpoints is; a save that
+# takes longer than the one before may exceed it, and 2 % are promised.
 _MAX_TIME_FRACTION = 0.015
 _ROWS_PER_CHUNK = 1 << 14
 

@@ -1,4 +1,7 @@
-"""Held-out evaluation: the mean log-likelihood of pairs and negatives that training does not see."""
+"""Held-out evaluation: the mean log-likelihood of pairs from extra walks, which are not trained on, and of negatives.
+
+The nodes of such a pair may also meet in walks that are trained on: what is held out are walks, not edges.
+"""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def as_strategy(strategy: str | Strategy) -> Strategy:
     >>> as_strategy("weighted")
     WeightedWalk()
     """
-    if isinstance(strategy, (UniformWalk, WeightedWalk, Node2VecWalk, CorpusWalk)):
+    if isinstance(strategy, Strategy):
         return strategy
     if isinstance(strategy, str) and strategy in STRATEGIES:
         return STRATEGIES[strategy]()
