@@ -68,7 +68,7 @@ class EFGE(WalkEmbedder):
         The vectors of the nodes as contexts of others.
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
-        point. Training never uses the held-out pairs (except for a corpus of fewer than a hundred walks).
+        point. They come from walks that training does not use (except for a corpus of fewer than a hundred walks).
     seed_ : int
         The seed that was used.
 
