@@ -106,8 +106,8 @@ def test_hash_tables_of_shards_have_no_slot_in_common():
     touched = []
     for shard in range(N_SHARDS):
         workspace.slots[:] = untouched = np.iinfo(np.uint32).max
-        n_nodes = U(workspace.n_nodes)
-        resolve_shared_rows(U(shard), U(4), model, n_nodes, next_round, workspace.slots, workspace.firsts)
+        arrays = workspace.slots, workspace.first_row, workspace.firsts
+        resolve_shared_rows(U(shard), U(4), model, U(workspace.n_nodes), next_round, *arrays)
         touched += np.flatnonzero(workspace.slots != untouched).tolist()
     assert len(set(touched)) == len(touched)
     assert (np.diff(next_round.shard_start[:4, : N_SHARDS + 1]).sum(axis=0) == 0).any(), "no shard is without rows"

@@ -46,6 +46,7 @@ def make_workspace(
         next=following,
         upcoming=upcoming,
         slots=np.zeros(4 * rows + N_SHARDS, np.uint32),
+        first_row=np.zeros(rows, np.uint32),
         firsts=np.zeros((rows, 2), np.uint32),
         n_nodes=len(corpus.visits),
         counters=np.zeros(N_COUNTERS, np.int64),
