@@ -348,7 +348,7 @@ def test_deep_nesting_is_an_error_in_every_format(write, tmp_path):
             read_config(write(name, deep if name == "run.json" else f"dim = {deep}"))
     efge.split_links([(0, 1), (1, 2), (2, 0), (2, 3)], 0.3).save(tmp_path / "split")
     (tmp_path / "split" / "split.json").write_text(deep)
-    with pytest.raises(efge.EvaluationError, match="the description of a split has directed, weighted, wanted"):
+    with pytest.raises(efge.EvaluationError, match="the description of a split has directed, weighted, n_requested"):
         efge.LinkSplit.load(tmp_path / "split")
 
 

@@ -1,4 +1,4 @@
-"""Machine instructions that Numba does not offer: the high half of a product, a prefetch, and atomic ones."""
+"""Machine instructions that Numba does not offer: the high half of a product, prefetching, and atomic operations."""
 
 from llvmlite import ir
 from numba import types
@@ -12,7 +12,7 @@ _READ, _KEEP_IN_ALL_LEVELS, _DATA = (ir.Constant(_INT32, value) for value in (0,
 
 @intrinsic
 def high_product(typing_context, a, b):
-    """Upper 64 bits of the 128-bit product of two uint64: scales a random a to 0 .. b - 1 without division."""
+    """Return the upper 64 bits of the product of two uint64: scales a random a to 0 .. b - 1 without division."""
 
     def generate(context, builder, signature, args):
         wide = ir.IntType(128)
@@ -24,7 +24,7 @@ def high_product(typing_context, a, b):
 
 @intrinsic
 def prefetch(typing_context, array, position):
-    """Ask for the cache line of array.ravel()[position] without waiting for it; the array is contiguous.
+    """Request the cache line of array.ravel()[position] without waiting for it; the array must be contiguous.
 
     A position outside the array is harmless: nothing is read.
     """
@@ -42,7 +42,7 @@ def prefetch(typing_context, array, position):
 
 @intrinsic
 def atomic_add(typing_context, array, position, value):
-    """Add to an entry of an int64 array as one indivisible step; what it was before."""
+    """Add to an entry of an int64 array in one atomic step; return its value before."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
@@ -53,7 +53,7 @@ def atomic_add(typing_context, array, position, value):
 
 @intrinsic
 def atomic_load(typing_context, array, position):
-    """An entry of an int64 array as other threads have left it."""
+    """Return an entry of an int64 array as other threads have left it."""
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
