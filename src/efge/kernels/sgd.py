@@ -133,12 +133,10 @@ def _collect_observations(center, begin, end, mark, config, round_, base, walks_
     """
     position_row, negative_row, row_location = round_.position_row, round_.negative_row, round_.row_location
     marks, rows, observations = scratch.marks, scratch.rows, scratch.observations
-    count = ZERO
-    position = begin
+    count, position = ZERO, begin
     while position < end:
         # A group of contexts...
-        first = position
-        group = ZERO
+        first, group = position, ZERO
         while position < end and group < U(config.group_size):
             if position != center:
                 row = U(position_row[base + position])
