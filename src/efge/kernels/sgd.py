@@ -246,7 +246,7 @@ def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
     return finite
 
 
-@njit(inline="always")
+@njit
 def _run_tasks(
     work, model, config, workspace, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch
 ):
@@ -268,7 +268,7 @@ def _run_tasks(
             break
 
 
-@njit(inline="always")
+@njit
 def _run_merges(model, config, workspace, current):
     """Take shards until none is left, and merge their copies."""
     while True:
