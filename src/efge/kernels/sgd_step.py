@@ -43,7 +43,9 @@ def wait_for_all(counters, threads):
 # One function, although it has several parts: Numba compiles functions that inline others without SSA, which made
 # training at 10,000 nodes take 5 to 15 % longer.
 @njit(fastmath=REORDER)
-def sgd_step(centers, center, table, rows, pad, count, observations, splines, config, rate, scores, steps, new_center):
+def sgd_step(  # noqa: C901 - see above
+    centers, center, table, rows, pad, count, observations, splines, config, rate, scores, steps, new_center
+):
     """Update a center and the `count` rows of a table that it observes; return whether the center is finite.
 
     The list of rows is filled up by the row `pad`. Once the center is not finite, it keeps its last value.
