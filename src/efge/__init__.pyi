@@ -70,6 +70,7 @@ from .models.memory import Memory as Memory
 from .models.memory import estimate_memory as estimate_memory
 from .models.netmf import NetMF as NetMF
 from .models.node2vec import Node2Vec as Node2Vec
+from .models.prone import ProNE as ProNE
 from .progress import Progress as Progress
 from .training.checkpoints import Checkpoints as Checkpoints
 from .walks.strategies import (
