@@ -273,6 +273,7 @@ def _band_pass(vectors: Vectors, propagator: _Propagator, order: int, theta: flo
         _fill_block(blocks[0], columns)
         propagator.total(blocks[0], blocks[1])
         columns[:] = blocks[1][:, : columns.shape[1]]
+    del blocks  # makes room for the next step
     _to_singular_vectors(vectors, propagator.threads)
 
 
