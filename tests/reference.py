@@ -417,3 +417,9 @@ def train_bucket(records, cells, centers, contexts, family, noise, config, key):
             train_center(centers, contexts, center, observations, family, rate)
             centers[center] = np.maximum(centers[center], config.floor)
             contexts[list(observations)] = np.maximum(contexts[list(observations)], config.floor)
+
+
+def combine_rows(matrix, scales, factors, x, y, out):
+    """Return a scales ((A + I) x) + b x + c y + d out, of a dense matrix A."""
+    a, b, c, d = factors
+    return a * scales[:, None] * (matrix @ x + x) + b * x + c * y + d * out

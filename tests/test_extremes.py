@@ -193,6 +193,7 @@ MODELS = {
     "hope": efge.HOPE(dim=4, seed=0),
     "netmf": efge.NetMF(dim=4, form="small", seed=0),
     "netmf, large": efge.NetMF(dim=4, form="large", seed=0),
+    "prone": efge.ProNE(dim=4, seed=0, threads=1),
     "bigclam": efge.BigClam(2, n_init=1, seed=0, threads=1),
 }
 # Combinations that are errors, with their messages.

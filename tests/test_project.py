@@ -159,7 +159,7 @@ def test_start_loads_nothing_heavy(code):
     assert not loaded_modules(code) & HEAVY
 
 
-@pytest.mark.parametrize("model", ["HOPE", "NetMF"])
+@pytest.mark.parametrize("model", ["HOPE", "NetMF", "ProNE"])
 def test_matrix_models_load_no_training(model):
     loaded = loaded_modules(f"import efge; efge.{model}")
     assert f"efge.models.{model.lower()}" in loaded

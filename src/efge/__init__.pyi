@@ -3,6 +3,7 @@ from .datasets.catalogue import DatasetError as DatasetError
 from .datasets.loading import Dataset as Dataset
 from .datasets.loading import load_dataset as load_dataset
 from .embedding.embedding import Embedding as Embedding
+from .embedding.propagation import propagate as propagate
 from .errors import (
     CheckpointError as CheckpointError,
 )
@@ -69,6 +70,7 @@ from .models.memory import Memory as Memory
 from .models.memory import estimate_memory as estimate_memory
 from .models.netmf import NetMF as NetMF
 from .models.node2vec import Node2Vec as Node2Vec
+from .models.prone import ProNE as ProNE
 from .progress import Progress as Progress
 from .training.checkpoints import Checkpoints as Checkpoints
 from .walks.strategies import (

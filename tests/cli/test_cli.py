@@ -50,7 +50,7 @@ def test_the_example_of_every_command_works_as_written(folder, networks):
             continue
         done = run(*shlex.split(example)[1:], cwd=folder)
         assert done.returncode == 0, (example, done.stderr)
-    for name in ("vectors.npz", "friends.efge", "walks.txt.gz", "groups.tsv", "map.html", "vectors.csv"):
+    for name in ("vectors.npz", "friends.efge", "walks.txt.gz", "groups.tsv", "map.html", "smooth.npz", "vectors.csv"):
         assert (folder / name).stat().st_size > 0
 
 
@@ -71,11 +71,9 @@ def test_parameters_of_estimators_are_options_with_their_defaults():
     for name, option in PARAMETERS.items():
         assert set(option.estimators) == {estimator for estimator, parameters in own.items() if name in parameters}
         defaults = {own[estimator][name].default for estimator in option.estimators}
-        numbers = [float(part.split()[-1]) for part in option.default.split(";") if part.split()[-1][0].isdigit()]
-        if numbers:
-            assert set(numbers) == defaults
-        elif None not in defaults:
-            assert {option.default} == defaults
+        shown = [part.split()[-1] for part in option.default.split(";")]
+        if None not in defaults:
+            assert {float(text) if text[0].isdigit() else text for text in shown} == defaults
 
 
 def test_every_family_is_a_model():
@@ -222,6 +220,14 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
         (["links", "friends.csv", "--test-size", "2"], "test_size is a fraction of the edges, above 0 and below 1"),
         (["links", "friends.csv", "--rank", "2"], "normal has no option --rank"),
         (["convert", "w.csv", "w.xyz"], "w.xyz"),
+        (["propagate", "w.csv", "friends.csv"], "Missing option '--output'"),
+        (["propagate", "w.csv", "friends.csv", "-o", "v.npz"], "the embedding and the graph must have the same nodes"),
+        (["propagate", "w.csv", "none.csv", "-o", "v.npz"], "none.csv: no such file"),
+        (["propagate", "none.csv", "friends.csv", "-o", "v.npz"], "none.csv: no such file"),
+        (["propagate", "w.csv", "friends.csv", "-o", "v.xyz"], "v.xyz: "),
+        (["propagate", "w.csv", "friends.csv", "-o", "v.npz", "--method", "low"], "no method 'low'; known: band-pass"),
+        (["propagate", "w.csv", "friends.csv", "-o", "v.npz", "--steps", "2"], "band-pass has no parameter 'steps'"),
+        (["propagate", "w.csv", "friends.csv", "-o", "v.npz", "--theta", "-1"], "theta must be positive"),
         (["datasets", "show", "kora"], "no data set 'kora'; known: citeseer"),
         (["explore", "w.csv", "--table", "none.csv"], "none.csv: no such file"),
         (["classify", "w.csv", "labels.csv", "--plot", "x.gif"], "x.gif: a figure must be a .png, .svg or .pdf file"),
@@ -301,6 +307,35 @@ def test_communities_are_written_and_summarized(folder, model, min_f1):
     assert set(efge.read_labels(folder / "groups.tsv")) <= set(efge.read_graph(folder / "friends.csv"))
     assert run(*options, "-o", "groups.json", cwd=folder).returncode == 0
     assert len(json.loads((folder / "groups.json").read_text())) == 2
+
+
+def test_propagate_writes_the_vectors_of_the_library(folder):
+    graph = efge.read_graph(folder / "friends.csv", nodes=["zoe"])
+    (folder / "nodes.txt").write_text("zoe\n")
+    embedding = efge.HOPE(dim=4, seed=0).fit(graph).embedding_
+    embedding[embedding.names[::-1]].save(folder / "v.npz")
+    (folder / "v.npz").rename(folder / "v.data")
+    command = ("propagate", "v.data", "friends.csv", "--from", "npz", "--nodes", "nodes.txt", "--threads", 1)
+    done = run(*command, "-o", "band.csv", "--order", 5, "--theta", 0.7, "--mu", 0.1, cwd=folder)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == "efge: wrote Embedding(35 nodes, 4 dimensions) to band.csv\n"
+    expected = efge.propagate(embedding, graph, order=5, theta=0.7, mu=0.1)
+    assert efge.Embedding.load(folder / "band.csv") == expected[embedding.names[::-1]]
+    options = ("--method", "average", "--steps", 3, "--alpha", 0.2, "--to", "tsv")
+    assert run(*command, "-o", "mean.data", *options, cwd=folder).returncode == 0
+    expected = efge.propagate(embedding, graph, "average", steps=3, alpha=0.2)
+    assert efge.Embedding.load(folder / "mean.data", "tsv") == expected[embedding.names[::-1]]
+
+
+def test_the_order_of_prone_is_a_number_and_that_of_line_a_word(folder):
+    run("embed", "friends.csv", "-o", "v.npz", "-m", "prone", "--order", 3, "--dim", 4, "--seed", 1, cwd=folder)
+    expected = efge.ProNE(dim=4, order=3, seed=1).fit(folder / "friends.csv").embedding_
+    assert efge.Embedding.load(folder / "v.npz") == expected
+    (folder / "v.npz").unlink()
+    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert efge.Embedding.load(folder / "v.npz") == expected
+    wrong = run("embed", "friends.csv", "-o", "w.npz", "-m", "prone", "--order", "both", cwd=folder)
+    assert_fails(wrong, "order must be a positive integer; got 'both'")
 
 
 def test_a_header_read_as_nodes_gives_a_warning(folder):

@@ -17,7 +17,7 @@ print(*(module for module in sys.modules if module.startswith("efge.training")))
 """
 
 
-@pytest.mark.parametrize("name", ["HOPE", "NetMF", "BigClam"])
+@pytest.mark.parametrize("name", ["HOPE", "NetMF", "ProNE", "BigClam"])
 def test_importing_an_estimator_that_does_not_train_on_walks_loads_no_training(name):
     command = [sys.executable, "-c", LOADED.format(name=name)]
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.split() == []

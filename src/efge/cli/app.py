@@ -33,6 +33,7 @@ _EXAMPLES: dict[Any, str] = {
     evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
     evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",
     evaluate.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
+    evaluate.propagate: "efge propagate vectors.npz friends.csv -o smooth.npz --theta 0.7",
     evaluate.convert: "efge convert vectors.npz vectors.csv",
     reproduce.reproduce: "efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links",
 }

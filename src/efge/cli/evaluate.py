@@ -1,4 +1,4 @@
-"""Commands that use vectors or evaluate models: neighbors, classify, links, communities, explore and convert."""
+"""Commands for vectors and models: neighbors, classify, links, communities, explore, propagate and convert."""
 
 from __future__ import annotations
 
@@ -324,6 +324,51 @@ def _read_table(path: Path) -> Any:
         raise
     except Exception as error:
         raise ValueError(f"{path}: cannot read this table: {describe_error(error)}") from None
+
+
+@with_options(READING_OPTIONS)
+def propagate(
+    vectors: VectorsArgument,
+    graph: GraphArgument,
+    output: Annotated[str, typer.Option("--output", "-o", help="File to write the filtered vectors to.")],
+    method: Annotated[str, typer.Option(help="Filter: band-pass or average.")] = "band-pass",
+    order: Annotated[
+        int | None, typer.Option(help="Number of terms of band-pass. \\[default: 10]", show_default=False)
+    ] = None,
+    theta: Annotated[
+        float | None,
+        typer.Option(help="Width of the band; the larger, the narrower. \\[default: 0.5]", show_default=False),
+    ] = None,
+    mu: Annotated[
+        float | None, typer.Option(help="Center of the band, from 0 to 2. \\[default: 0.2]", show_default=False)
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(help="Number of steps of average. \\[default: 2]", show_default=False)
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(help="Fraction of the original vector in average. \\[default: 0]", show_default=False),
+    ] = None,
+    threads: Annotated[int | None, typer.Option(help="Number of threads. \\[default: all cores]")] = None,
+    vectors_format: Annotated[
+        str | None, typer.Option("--from", help="Format of the vectors. \\[default: from the suffix]")
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
+    **options: Any,
+) -> None:
+    """Smooth vectors along the edges of their graph, and write them under the same names."""
+    from efge.embedding.formats import check_writable
+    from efge.embedding.propagation import check_propagation
+
+    given = {"order": order, "theta": theta, "mu": mu, "steps": steps, "alpha": alpha}
+    parameters = {name: value for name, value in given.items() if value is not None}
+    check_propagation(method, threads=threads, **parameters)
+    check_writable(output, to)
+    embedding = efge.Embedding.load(vectors, vectors_format)
+    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    propagated = efge.propagate(embedding, network, method, threads=threads, **parameters)
+    propagated.save(output, to)
+    log_info(f"wrote {propagated!r} to {output}")
 
 
 def convert(

@@ -27,6 +27,7 @@ MODELS = {
     "line": ("LINE", None),
     "hope": ("HOPE", None),
     "netmf": ("NetMF", None),
+    "prone": ("ProNE", None),
     "bigclam": ("BigClam", None),
 }
 _WALK_MODELS = ("EFGE", "DeepWalk", "Node2Vec")
@@ -43,7 +44,7 @@ class Parameter(NamedTuple):
 
 
 PARAMETERS = {
-    "dim": Parameter(int, "128", "Number of dimensions of the vectors.", (*_SGD_MODELS, "HOPE", "NetMF")),
+    "dim": Parameter(int, "128", "Number of dimensions of the vectors.", (*_SGD_MODELS, "HOPE", "NetMF", "ProNE")),
     "walk": Parameter(str, "node2vec", "Walk strategy: node2vec, uniform or weighted.", ("EFGE",)),
     "p": Parameter(float, "1", "Return parameter of node2vec walks.", ("EFGE", "Node2Vec")),
     "q": Parameter(float, "1", "In-out parameter of node2vec walks.", ("EFGE", "Node2Vec")),
@@ -66,22 +67,32 @@ PARAMETERS = {
     "partitions": Parameter(
         int, "not partitioned", "Split tables larger than memory into this many partitions.", ("EFGE",)
     ),
-    "order": Parameter(str, "both", "Order of proximity: first, second or both.", ("LINE",)),
+    "order": Parameter(
+        str,
+        "both; ProNE 10",
+        "Order of proximity: first, second or both; for ProNE, number of terms of the filter.",
+        ("LINE", "ProNE"),
+    ),
     "samples": Parameter(int, "from the graph's size", "Number of edges to sample.", ("LINE",)),
     "beta": Parameter(float, "half of the largest that converges", "Decay factor of the Katz index.", ("HOPE",)),
     "form": Parameter(
         str, "auto", "Computation of the matrix: small (exact), large (approximate) or auto.", ("NetMF",)
     ),
     "rank": Parameter(int, "256", "Number of eigenvalues of the large form.", ("NetMF",)),
+    "theta": Parameter(float, "0.5", "Width of the filter's band; the larger, the narrower.", ("ProNE",)),
+    "mu": Parameter(float, "0.2", "Center of the filter's band, from 0 to 2.", ("ProNE",)),
     "n_communities": Parameter(int, "chosen from the data", "Number of communities.", ("BigClam",)),
     "n_init": Parameter(int, "4", "Number of random starts; only the best is trained to the end.", ("BigClam",)),
     "max_iter": Parameter(int, "200", "Maximum number of sweeps over the nodes.", ("BigClam",)),
     "tol": Parameter(float, "1e-05", "Relative gain of a sweep at which to stop.", ("BigClam",)),
     "threads": Parameter(
-        int, "all cores", "Number of threads; results do not depend on it.", (*_SGD_MODELS, "BigClam")
+        int, "all cores", "Number of threads; results do not depend on it.", (*_SGD_MODELS, "ProNE", "BigClam")
     ),
     "seed": Parameter(
-        int, "random", "Random seed; the same seed gives the same bytes.", (*_SGD_MODELS, "HOPE", "NetMF", "BigClam")
+        int,
+        "random",
+        "Random seed; the same seed gives the same bytes.",
+        (*_SGD_MODELS, "HOPE", "NetMF", "ProNE", "BigClam"),
     ),
 }
 

@@ -1,0 +1,392 @@
+"""Graph filters: vectors that become smoother along the edges of a graph.
+
+A filter changes each column of a table on its own, with products of the graph's sparse matrix and dense columns. It
+works in place, on a few columns at a time: besides the table there are three blocks of 16 columns in memory, however
+many dimensions there are. The formulas are in docs/mathematics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ive
+from threadpoolctl import threadpool_limits
+
+from efge.embedding.embedding import Embedding
+from efge.errors import EmbeddingError, check_positive_integers
+from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
+from efge.kernels.common import CACHE_LINE
+from efge.kernels.sparse import combine_rows
+from efge.linalg import column_signs, scale_by_power_of_two
+from efge.parallel import available_threads, map_ahead
+
+Vectors = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
+
+# Rows of a chunk of dense products. Sums over rows depend on it, so it must not depend on the number of threads.
+_CHUNK_ROWS = 4096
+# Least number of rows and entries that are worth a task of a thread, and tasks of each thread.
+_MIN_TASK_SIZE, _TASKS_PER_THREAD = 1 << 14, 4
+# Singular values below this fraction of the largest one are rounding errors, and so are their vectors.
+_RELATIVE_ZERO = 1e-6
+# Above this width, more terms than anybody asks for are needed, and numbers no longer fit in 32 bits.
+_MAX_THETA = 20.0
+
+
+def propagate(
+    embedding: Any, graph: Any, method: str = "band-pass", *, threads: int | None = None, **parameters: Any
+) -> Embedding:
+    """Smooth the vectors of an embedding along the edges of its graph.
+
+    A node's new vector is a combination of its own, those of its neighbors, of their neighbors, and so on. Whether it
+    is better depends on the graph and the task: compare scores with and without it.
+
+    Edges are undirected: those of a directed graph count in both directions, and weights of opposite edges are added.
+    Only ratios of weights matter: they are divided by their mean. Every node is its own neighbor as well, with weight
+    1, in addition to self-loops. So the vector of a node without edges depends on no other node. The result does not
+    depend on the number of threads.
+
+    Parameters
+    ----------
+    embedding : Embedding, or fitted estimator
+    graph : Graph, or anything :func:`efge.as_graph` takes
+        Its nodes are those of the embedding, in any order.
+    method : "band-pass" or "average"
+        "band-pass" is the second step of ProNE. With P, the mean over a node and its neighbors, and L = I - P, it
+        multiplies the part of the vectors at each eigenvalue x of L by 1 - exp(theta - theta (x - mu)^2 / 2), adds up
+        the results over neighbors, and returns U sqrt(S) of the singular value decomposition U S V', with rows of
+        length 1. Dimensions beyond the rank are zero. Multiplying or rotating all vectors does not change the result.
+
+        "average" replaces each vector by the mean over the node and its neighbors, several times.
+    threads : int, optional
+        Number of threads; by default, one for each core.
+    **parameters
+        For "band-pass":
+
+        - ``order=10``: number of terms of the Chebyshev expansion, which approximates the function of x.
+        - ``theta=0.5``: the larger, the narrower the band; up to 20. Raise `order` with it.
+        - ``mu=0.2``: the center of the band, from 0 to 2.
+
+        For "average":
+
+        - ``steps=2``: number of times.
+        - ``alpha=0.0``: fraction of the original vector in each new one, from 0 to below 1.
+
+    Returns
+    -------
+    Embedding
+        The names of the embedding, in its order.
+
+    Raises
+    ------
+    EmbeddingError
+        If embedding and graph have different nodes.
+
+    References
+    ----------
+    J. Zhang, Y. Dong, Y. Wang, J. Tang and M. Ding. ProNE: fast and scalable network representation learning.
+    IJCAI 2019.
+
+    Examples
+    --------
+    >>> import efge
+    >>> graph = efge.as_graph([("ann", "bob"), ("bob", "cid")], nodes=["ann", "bob", "cid", "dan"])
+    >>> embedding = efge.Embedding([[6], [0], [3], [9]], graph.names)
+    >>> propagate(embedding, graph, "average", steps=1).vectors.ravel()
+    array([3. , 3. , 1.5, 9. ], dtype=float32)
+    >>> model = efge.EFGE("bernoulli", dim=4, seed=0).fit(graph)
+    >>> propagate(model, graph, theta=0.7)
+    Embedding(4 nodes, 4 dimensions)
+    """
+    embedding, graph = _as_embedding(embedding), as_graph(graph)
+    check_propagation(method, threads=threads, **parameters)
+    if embedding.names.tolist() == graph.names.tolist():
+        vectors = propagate_vectors(embedding.vectors.copy(), graph, method, threads=threads, **parameters)
+        return Embedding._owning(vectors, embedding.names)
+    rows = _matching_rows(embedding, graph)
+    vectors = np.empty_like(embedding.vectors)
+    vectors[rows] = embedding.vectors
+    propagate_vectors(vectors, graph, method, threads=threads, **parameters)
+    return Embedding._owning(vectors[rows], embedding.names)
+
+
+def propagate_vectors(
+    vectors: Vectors, graph: Graph, method: str = "band-pass", *, threads: int | None = None, **parameters: Any
+) -> Vectors:
+    """Overwrite an array, which has a row for each node of a graph, with its filtered vectors, and return it.
+
+    Examples
+    --------
+    >>> vectors = np.array([[6], [0], [3]], np.float32)
+    >>> propagate_vectors(vectors, as_graph([(0, 1), (1, 2)]), "average", steps=1).ravel()
+    array([3. , 3. , 1.5], dtype=float32)
+    >>> vectors[2]
+    array([1.5], dtype=float32)
+    """
+    settings = check_propagation(method, threads=threads, **parameters)
+    with _propagator(graph, threads or available_threads()) as propagator:
+        METHODS[method].filter(vectors, propagator, **settings)
+    return vectors
+
+
+def check_propagation(method: str, *, threads: int | None = None, **parameters: Any) -> dict[str, Any]:
+    """Return all parameters of a method, given and default ones; raise a ValueError if one is unknown or invalid.
+
+    Examples
+    --------
+    >>> check_propagation("band-pass", order=5)
+    {'order': 5, 'theta': 0.5, 'mu': 0.2}
+    >>> check_propagation("average", theta=5)
+    Traceback (most recent call last):
+    ValueError: average has no parameter 'theta'; it has steps, alpha
+    """
+    if method not in METHODS:
+        raise ValueError(f"no method {method!r}; known: {', '.join(METHODS)}")
+    defaults = METHODS[method].defaults
+    for name in parameters:
+        if name not in defaults:
+            raise ValueError(f"{method} has no parameter {name!r}; it has {', '.join(defaults)}")
+    settings = defaults | parameters
+    check_positive_integers(
+        threads=threads, **{name: settings[name] for name in ("order", "steps") if name in settings}
+    )
+    for name, (is_valid, rule) in _RULES.items():
+        if name in settings and not is_valid(settings[name]):
+            raise ValueError(f"{name} must be {rule}; got {settings[name]!r}")
+    return settings
+
+
+def _as_embedding(source: Any) -> Embedding:
+    embedding = getattr(source, "embedding_", source)
+    if not isinstance(embedding, Embedding):
+        raise EmbeddingError(f"propagate takes an Embedding or a fitted estimator; got {type(source).__name__}")
+    return embedding
+
+
+def _matching_rows(embedding: Embedding, graph: Graph) -> Rows:
+    """Return the graph's row of each of the embedding's nodes."""
+    rows = graph._index.rows(embedding.names.tolist())
+    if (rows < 0).any():
+        name, place = embedding.names.tolist()[int(np.argmax(rows < 0))], "embedding"
+    elif len(rows) < graph.n_nodes:
+        name, place = next(name for name in graph if name not in embedding), "graph"
+    else:
+        return rows
+    raise EmbeddingError(
+        f"the embedding and the graph must have the same nodes; {name!r} is only in the {place}"
+        f" ({embedding!r}, {graph!r})"
+    )
+
+
+class _Propagator:
+    """Sums and means over a node and its neighbors, of blocks of columns; threads share the rows."""
+
+    def __init__(self, graph: Graph, threads: int, pool: ThreadPoolExecutor | None) -> None:
+        self.threads, self._pool = threads, pool
+        self._indptr, self._indices, self._weights, totals = _mean_one_adjacency(graph)
+        self._inverse_totals = 1 / totals
+        self._ones = np.ones(graph.n_nodes)
+        self._tasks = _split_rows(self._indptr, threads)
+
+    def mean(self, factors: tuple[float, ...], x: Vectors, y: Vectors, out: Vectors) -> None:
+        """Set `out` to a Px + bx + cy + d out, for the mean P over a node and its neighbors and factors a, b, c, d."""
+        self._combine(self._inverse_totals, factors, x, y, out)
+
+    def total(self, x: Vectors, out: Vectors) -> None:
+        """Set `out` to the sums over each node and its neighbors."""
+        self._combine(self._ones, (1.0, 0.0, 0.0, 0.0), x, x, out)
+
+    def subtract(self, factor: float, block: Vectors, columns: Vectors) -> None:
+        """Subtract from columns a block, multiplied by a factor."""
+
+        def subtract(rows: slice) -> None:
+            columns[rows] -= factor * block[rows, : columns.shape[1]]
+
+        self._run(subtract)
+
+    def _combine(
+        self, scales: npt.NDArray[np.float64], factors: tuple[float, ...], x: Vectors, y: Vectors, out: Vectors
+    ) -> None:
+        matrix = (self._indptr, self._indices, self._weights)
+
+        def combine(rows: slice) -> None:
+            combine_rows(*matrix, scales, factors, x, y, out, rows.start, rows.stop)
+
+        self._run(combine)
+
+    def _run(self, task: Callable[[slice], None]) -> None:
+        list(map(task, self._tasks) if self._pool is None else self._pool.map(task, self._tasks))
+
+
+@contextmanager
+def _propagator(graph: Graph, threads: int) -> Iterator[_Propagator]:
+    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
+    with threadpool_limits(1, "blas"):
+        if threads == 1:
+            yield _Propagator(graph, threads, None)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            yield _Propagator(graph, threads, pool)
+
+
+def _mean_one_adjacency(graph: Graph) -> tuple[npt.NDArray[Any], ...]:
+    """Return the arrays of the symmetric adjacency matrix, its weights divided by their mean, and row sums of A + I.
+
+    There are no weights if all of them would be 1.
+    """
+    if graph.weights is None and not graph.directed:
+        return graph.indptr, graph.indices, np.empty(0, np.float32), graph.degrees + 1.0
+    matrix, _ = scale_by_power_of_two(graph.to_scipy())
+    if graph.directed:
+        matrix = (matrix + matrix.T).tocsr()
+    if matrix.nnz:
+        matrix.data = matrix.data / matrix.data.mean()
+    indptr = matrix.indptr.astype(np.int64, copy=False)
+    return indptr, matrix.indices, matrix.data.astype(np.float32), matrix.sum(axis=1) + 1.0
+
+
+def _split_rows(indptr: npt.NDArray[Any], threads: int) -> list[slice]:
+    """Split the rows into ranges of about the same number of rows and entries."""
+    work = indptr + np.arange(len(indptr))
+    count = max(1, min(_TASKS_PER_THREAD * threads, int(work[-1]) // _MIN_TASK_SIZE))
+    bounds = np.searchsorted(work, np.linspace(0, work[-1], count + 1)).tolist()
+    return [slice(low, high) for low, high in pairwise(bounds)]
+
+
+def _band_pass(vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float) -> None:
+    # The result does not depend on the scale, and after this no sum overflows.
+    largest = max(vectors.max(initial=0.0), -vectors.min(initial=0.0))
+    np.ldexp(vectors, -int(np.frexp(largest)[1]), out=vectors)
+    coefficients = chebyshev_coefficients(order, theta)
+    blocks = _zero_blocks(len(vectors))
+    for begin in range(0, vectors.shape[1], CACHE_LINE):
+        columns = vectors[:, begin : begin + CACHE_LINE]
+        _subtract_filtered(columns, propagator, coefficients, mu, blocks)
+        _fill_block(blocks[0], columns)
+        propagator.total(blocks[0], blocks[1])
+        columns[:] = blocks[1][:, : columns.shape[1]]
+    del blocks  # makes room for the next step
+    _to_singular_vectors(vectors, propagator.threads)
+
+
+def chebyshev_coefficients(order: int, theta: float) -> list[float]:
+    """Return the first coefficients of exp(-theta t) in Chebyshev polynomials of t, for t from -1 to 1.
+
+    They are modified Bessel functions of theta: I_0, -2 I_1, 2 I_2, -2 I_3, ...
+
+    Examples
+    --------
+    >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(3, 0.5)]
+    [1.0635, -0.5158, 0.0638]
+    """
+    bessel = ive(np.arange(order), theta) * math.exp(theta)
+    bessel[1:] *= 2
+    bessel[1::2] *= -1
+    return [float(coefficient) for coefficient in bessel]
+
+
+def _subtract_filtered(
+    columns: Vectors, propagator: _Propagator, coefficients: list[float], mu: float, blocks: list[Vectors]
+) -> None:
+    """Subtract from columns Z the sum of coefficients times T_k(X) Z, where X = (L - mu I)^2 / 2 - I.
+
+    The polynomials are T_0 = 1, T_1 = X, and T_k+1 = 2 X T_k - T_k-1 = (L - mu I)^2 T_k - 2 T_k - T_k-1.
+    """
+    previous, current, shifted = blocks
+    _fill_block(previous, columns)
+    propagator.subtract(coefficients[0], previous, columns)
+    # Since L - mu I = (1 - mu) I - P, these are the factors of P and of I.
+    mean, own = -1.0, 1 - mu
+    for k, coefficient in enumerate(coefficients[1:], 1):
+        if k == 1:
+            propagator.mean((mean, own, 0.0, 0.0), previous, previous, shifted)
+            propagator.mean((mean / 2, own / 2, -1.0, 0.0), shifted, previous, current)
+        else:
+            propagator.mean((mean, own, 0.0, 0.0), current, current, shifted)
+            propagator.mean((mean, own, -2.0, -1.0), shifted, current, previous)
+            previous, current = current, previous
+        propagator.subtract(coefficient, current, columns)
+
+
+def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float) -> None:
+    original, current, upcoming = _zero_blocks(len(vectors))
+    for begin in range(0, vectors.shape[1], CACHE_LINE):
+        columns = vectors[:, begin : begin + CACHE_LINE]
+        _fill_block(original, columns)
+        propagator.mean((1 - alpha, 0.0, alpha, 0.0), original, original, current)
+        for _ in range(steps - 1):
+            propagator.mean((1 - alpha, 0.0, alpha, 0.0), current, original, upcoming)
+            current, upcoming = upcoming, current
+        columns[:] = current[:, : columns.shape[1]]
+
+
+def _zero_blocks(rows: int) -> list[Vectors]:
+    return [np.zeros((rows, CACHE_LINE), np.float32) for _ in range(3)]
+
+
+def _fill_block(block: Vectors, columns: Vectors) -> None:
+    """Copy columns into a block; if they are fewer than it has, the others become zero."""
+    block[:, : columns.shape[1]] = columns
+    block[:, columns.shape[1] :] = 0
+
+
+def _to_singular_vectors(vectors: Vectors, threads: int) -> None:
+    """Replace the vectors by the rows of U sqrt(S) of their singular value decomposition, scaled to length 1.
+
+    V and S^2 are eigenvectors and eigenvalues of the Gram matrix, which is as small as the square of the dimension; and
+    U sqrt(S) is the product of the vectors and V / sqrt(S). With sums in 64 bits, this loses no digit that 32 bits had.
+    """
+    chunks = [vectors[begin : begin + _CHUNK_ROWS] for begin in range(0, len(vectors), _CHUNK_ROWS)]
+    gram = np.zeros((vectors.shape[1], vectors.shape[1]))
+    for part in map_ahead(_gram, chunks, threads):
+        gram += part
+    squares, rotation = np.linalg.eigh(gram)
+    values = np.sqrt(np.maximum(squares[::-1], 0))
+    inverse_roots = np.zeros_like(values)
+    np.divide(1, np.sqrt(values), out=inverse_roots, where=values > _RELATIVE_ZERO * values.max(initial=0.0))
+    rotation = rotation[:, ::-1] * inverse_roots
+
+    def rotate(chunk: Vectors) -> None:
+        wide = chunk.astype(np.float64)
+        rotated = wide @ rotation
+        norms = np.linalg.norm(rotated, axis=1, keepdims=True)
+        # A row that is much shorter than the largest singular value makes it has lost all but rounding errors.
+        nonzero = norms > _RELATIVE_ZERO * inverse_roots[0] * np.linalg.norm(wide, axis=1, keepdims=True)
+        chunk[:] = np.divide(rotated, norms, out=np.zeros_like(rotated), where=nonzero)
+
+    list(map_ahead(rotate, chunks, threads))
+    for begin in range(0, vectors.shape[1], CACHE_LINE):
+        columns = vectors[:, begin : begin + CACHE_LINE]
+        columns *= column_signs(columns).astype(np.float32)
+
+
+def _gram(chunk: Vectors) -> npt.NDArray[np.float64]:
+    wide = chunk.astype(np.float64)
+    gram: npt.NDArray[np.float64] = wide.T @ wide
+    return gram
+
+
+class _Method(NamedTuple):
+    """A filter, and its parameters with their defaults."""
+
+    filter: Callable[..., None]
+    defaults: dict[str, Any]
+
+
+METHODS = {
+    "band-pass": _Method(_band_pass, {"order": 10, "theta": 0.5, "mu": 0.2}),
+    "average": _Method(_average, {"steps": 2, "alpha": 0.0}),
+}
+_RULES: dict[str, tuple[Callable[[float], bool], str]] = {
+    "theta": (lambda theta: 0 < theta <= _MAX_THETA, f"positive and at most {_MAX_THETA:g}"),
+    "mu": (lambda mu: 0 <= mu <= 2, "between 0 and 2"),
+    "alpha": (lambda alpha: 0 <= alpha < 1, "at least 0 and below 1"),
+}
