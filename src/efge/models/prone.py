@@ -6,33 +6,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-from scipy.sparse import csr_array
-from threadpoolctl import threadpool_limits
-
 from efge.embedding.embedding import Embedding
 from efge.embedding.propagation import check_propagation, propagate_vectors
 from efge.errors import check_positive_integers
-from efge.graph.graph import Graph
+from efge.graph.factorization import factor_edges
 from efge.graph.inputs import as_graph
-from efge.linalg import MAX_DENSE_SIZE, column_signs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
 from efge.progress import Progress
-from efge.random import resolve_seed, stream_key
-
-Floats = npt.NDArray[np.float64]
-Vectors = npt.NDArray[np.float32]
-Rows = npt.NDArray[np.int64]
-
-# The noise distribution is that of the column sums to this power.
-_NOISE_POWER = 0.75
-# Randomized singular value decomposition, as in the authors' code: passes over the matrix beyond the first.
-_ITERATIONS = 5
-# Singular values below this fraction of the largest one are rounding errors, and so are their vectors.
-_RELATIVE_ZERO = 1e-6
-# The smallest positive float.
-_SMALLEST = 5e-324
+from efge.random import resolve_seed
 
 
 class ProNE(NodeEmbedder):
@@ -136,65 +117,10 @@ class ProNE(NodeEmbedder):
         seed = resolve_seed(self.seed)
         if progress is not None:
             progress(Progress(0, 1, math.nan))
-        matrix, linked = _edge_matrix(graph)
-        left, values = _truncated_svd(matrix, min(self.dim, len(linked)), seed)
-        vectors = np.zeros((graph.n_nodes, self.dim), np.float32)
-        vectors[linked, : len(values)] = left * np.sqrt(values).astype(np.float32)
-        _scale_rows(vectors)
+        vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
         propagate_vectors(vectors, graph, "band-pass", **parameters)
         self.embedding_ = Embedding._owning(vectors, graph.names)
-        self.singular_values_ = np.zeros(self.dim)
-        self.singular_values_[: len(values)] = values
         self.seed_ = seed
         if progress is not None:
             progress(Progress(1, 1, math.nan))
         return self
-
-
-def _edge_matrix(graph: Graph) -> tuple[csr_array, Rows]:
-    """Return the matrix to factor, of the nodes that have edges, and their rows in the graph."""
-    weights, _ = scale_by_power_of_two(graph.to_scipy())
-    weights = (weights + weights.T).tocsr() if graph.directed else weights
-    linked = np.flatnonzero(np.diff(weights.indptr))
-    weights = weights[linked][:, linked]
-    # A weight that is hundreds of orders of magnitude below the largest one has become zero.
-    logs = np.log(np.maximum(weights.data, _SMALLEST))
-    matrix = csr_array((logs, weights.indices, weights.indptr), shape=weights.shape)
-    matrix.data -= np.repeat(_row_log_sums(matrix), np.diff(matrix.indptr))
-    noise = _NOISE_POWER * _row_log_sums(matrix.T.tocsr())
-    matrix.data -= (noise - np.logaddexp.reduce(noise))[matrix.indices]
-    return matrix, linked
-
-
-def _row_log_sums(logs: csr_array) -> Floats:
-    """Return the logarithm of the sum of each row of a matrix of logarithms, in which no row is empty.
-
-    The sums are not formed: they may be smaller than the smallest float.
-    """
-    return np.logaddexp.reduceat(logs.data, logs.indptr[:-1]) if logs.nnz else np.empty(0)
-
-
-def _truncated_svd(matrix: csr_array, k: int, seed: int) -> tuple[Vectors, Floats]:
-    """Return the first k columns of U and the largest singular values; beyond the rank, they are zero."""
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
-        if matrix.shape[0] <= max(MAX_DENSE_SIZE, 2 * k):
-            left, values, _ = np.linalg.svd(matrix.toarray())
-        else:
-            from sklearn.utils.extmath import randomized_svd
-
-            random_state = int(stream_key(seed, 0, "start")) % 2**32
-            left, values, _ = randomized_svd(
-                matrix.astype(np.float32), k, n_iter=_ITERATIONS, random_state=random_state
-            )
-    left, values = left[:, :k].astype(np.float32), values[:k].astype(np.float64)
-    values[values <= _RELATIVE_ZERO * values.max(initial=0.0)] = 0
-    return left * column_signs(left).astype(np.float32), values
-
-
-def _scale_rows(vectors: Vectors) -> None:
-    """Scale vectors to length 1. Those that consist of rounding errors become zero."""
-    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
-    nonzero = norms > _RELATIVE_ZERO * norms.max(initial=0.0)
-    np.divide(vectors, norms, out=vectors, where=nonzero)
-    vectors *= nonzero

@@ -16,6 +16,7 @@ from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
 from efge.progress import Progress
 from efge.training.checkpoints import Checkpoints
+from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.settings import Settings
 from efge.training.trainer import Trained, train
 from efge.walks.strategies import Strategy
@@ -45,7 +46,7 @@ class WalkEmbedder(NodeEmbedder):
     True
     """
 
-    walks_per_node: int
+    walks_per_node: int | str
     walk_length: int
     seed: int | None
     threads: int | None
@@ -121,7 +122,11 @@ class WalkEmbedder(NodeEmbedder):
             self._store_result(walks, error.trained)
             raise
         self._store_result(walks, trained)
+        self._filter(walks, storage)
         return self
+
+    def _filter(self, walks: Walks, storage: TableStorage) -> None:
+        """Filter the vectors along the edges of the graph, if the estimator does that."""
 
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
         return X.graph if isinstance(X, Walks) else super()._as_graph(X)
@@ -134,7 +139,7 @@ class WalkEmbedder(NodeEmbedder):
         return Walks(
             as_graph(X),
             self._strategy(),
-            walks_per_node=self.walks_per_node,
+            walks_per_node=MAX_WALKS_PER_NODE if self.walks_per_node == "auto" else self.walks_per_node,
             walk_length=self.walk_length,
             seed=seed,
             threads=self.threads,

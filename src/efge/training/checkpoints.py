@@ -35,7 +35,7 @@ from efge.training.corpus import Source
 
 Table = npt.NDArray[np.float32]
 
-_MAGIC = b"efge checkpoint 2\n"
+_MAGIC = b"efge checkpoint 3\n"
 _MAX_HEADER_BYTES = 1 << 24
 _FILES_KEPT, _CHECKSUM_BYTES = 2, 32
 # Saving takes about this fraction of the time at most, however short the interval between checkpoints is; a save that
@@ -46,12 +46,16 @@ _ROWS_PER_CHUNK = 1 << 14
 
 @dataclass
 class TrainingState:
-    """How far training is: the number of chunks of work done, and the held-out evaluations so far."""
+    """How far training is: chunks of work done, held-out evaluations so far, and the course of the learning rate."""
 
     chunks_done: int = 0
     history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
     evaluations_since_best: int = 0
     best_log_likelihood: float = -np.inf
+    # If the number of walks follows from the evaluations: the step from which on the learning rate falls, and whether it
+    # does so because training had converged or because the walks come to an end.
+    decay_start: int | None = None
+    converged: bool | None = None
 
 
 class TrainingInterrupt(KeyboardInterrupt):
@@ -235,8 +239,11 @@ def _read_header(file: BinaryIO, path: Path) -> dict[str, Any]:
 def _is_valid(state: TrainingState) -> bool:
     """Return whether training can resume from a state: there are evaluations if, and only if, work was done."""
     pairs, values = state.history["pairs"], state.history["log_likelihood"]
-    counters = state.chunks_done, state.evaluations_since_best
+    counters: tuple[Any, ...] = state.chunks_done, state.evaluations_since_best
+    counters += () if state.decay_start is None else (state.decay_start,)
     if not type(pairs) is type(values) is list or any(type(counter) is not int for counter in counters):
+        return False
+    if state.converged not in (None, False, True):
         return False
     numeric = all(isinstance(value, (int, float)) for value in (state.best_log_likelihood, *pairs, *values))
     complete = len(state.history) == 2 and len(pairs) == len(values)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from efge.errors import check_positive_integers
 
 TRAINERS = ("fast", "reference")
+INITS = ("auto", "random", "svd")
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Settings:
     patience: int | None = None
     trainer: str = "fast"
     partitions: int | None = None
+    init: str = "random"  # initial vectors: random ones, factors of the graph's edges, or whichever suits the graph
+    until_converged: bool = False  # whether training ends when held-out pairs are learned, before the walks end
     softmax: bool = False  # contexts by hierarchical softmax instead of negatives
     stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
     one_table: bool = False  # nodes have the same vector as centers and as contexts
@@ -39,3 +42,5 @@ class Settings:
             raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
         if self.trainer not in TRAINERS:
             raise ValueError(f"no trainer {self.trainer!r}; known: {', '.join(TRAINERS)}")
+        if self.init not in INITS:
+            raise ValueError(f"no init {self.init!r}; known: {', '.join(INITS)}")

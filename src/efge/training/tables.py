@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.families.base import Family
+from efge.graph.factorization import factor_edges, mean_edge_information
 from efge.io.atomic import map_temporary_file
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.random import fill_uniform
 from efge.parallel import map_ahead
 from efge.random import stream_key
 from efge.training.corpus import Source
+from efge.training.noise import LOW_INFORMATION
 from efge.training.settings import Settings
 
 Floats = npt.NDArray[np.float32]
@@ -43,6 +45,7 @@ def initial_tables(
 ) -> tuple[Floats, Floats]:
     """Return initial centers, small random numbers around zero, and contexts, zeros; non-negative ones are both random.
 
+    If the settings or the graph ask for it, both are factors of the graph's edges instead, as far as there are any.
     After the rows of all nodes there is space for `copies` rows. With `mapped_in`, tables are files in that folder.
     """
     allocate = np.zeros if mapped_in is None else _mapped_allocator(mapped_in)
@@ -61,7 +64,32 @@ def initial_tables(
             contexts[begin:end] = 0.0
 
     deque(map_ahead(fill, range(0, n_nodes, _ROWS_PER_CHUNK), walks.threads), maxlen=0)
+    if starts_from_factors(walks, family, settings):
+        _fill_with_factors(walks, family, settings, centers, contexts)
     return centers, centers if settings.one_table else contexts
+
+
+def starts_from_factors(walks: Source, family: Family, settings: Settings) -> bool:
+    """Return whether training starts from factors of the edges: on request, or where walks would learn slowly."""
+    possible = not (family.nonnegative or settings.one_table or settings.softmax or settings.partitions)
+    if settings.init == "svd" and not possible:
+        raise ValueError("init='svd' needs two tables of vectors of any sign, in memory; use init='random'")
+    low = settings.init == "auto" and possible and mean_edge_information(walks.graph) < LOW_INFORMATION
+    return settings.init == "svd" or low
+
+
+def _fill_with_factors(walks: Source, family: Family, settings: Settings, centers: Floats, contexts: Floats) -> None:
+    """Overwrite the rows of nodes that have edges; inner products of linked nodes have the sign that makes them likely.
+
+    Vectors have length 1. On generated dense graphs, 10 walks from there were better than 80 from random numbers.
+    """
+    sources, targets, _ = factor_edges(walks.graph, settings.dim, walks.seed)
+    # The score of a context is high or, as with the normal family, low.
+    score = min(max(0.0, family.bounds[0]), family.bounds[1])
+    sign = np.float32(1.0 if family.gradient(1.0, score) > family.gradient(0.0, score) else -1.0)
+    linked = np.flatnonzero(sources.any(axis=1))
+    centers[linked, : settings.dim] = sources[linked]
+    contexts[linked, : settings.dim] = sign * targets[linked]
 
 
 def _mapped_allocator(folder: Path) -> Callable[..., Floats]:
@@ -69,6 +97,15 @@ def _mapped_allocator(folder: Path) -> Callable[..., Floats]:
         return np.frombuffer(map_temporary_file(folder, 4 * count), dtype)
 
     return allocate
+
+
+def copy_table(table: Floats, folder: Path | None) -> Floats:
+    """Return a copy of a table, in memory or in a file of a folder that the system reads and writes as it needs it."""
+    allocate = np.empty if folder is None else _mapped_allocator(folder)
+    copy = allocate(table.size, np.float32).reshape(table.shape)
+    for begin in range(0, len(table), _ROWS_PER_CHUNK):
+        copy[begin : begin + _ROWS_PER_CHUNK] = table[begin : begin + _ROWS_PER_CHUNK]
+    return copy
 
 
 def strip_padding(table: Floats, dim: int) -> Floats:

@@ -24,6 +24,7 @@ from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingState, run_identity
 from efge.training.corpus import Corpus, Source
 from efge.training.huffman import NO_TREE, huffman
+from efge.training.learning_rate import LearningRate
 from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
 from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size
 from efge.training.settings import Settings
@@ -43,12 +44,18 @@ class Trained:
 
     centers: Floats
     contexts: Floats
+    total_pairs: int  # of all walks
     state: TrainingState = field(default_factory=TrainingState)
 
     @property
     def history(self) -> dict[str, list[float]]:
         """Number of trained pairs, and mean log-likelihood of held-out pairs, at each evaluation."""
         return self.state.history
+
+    @property
+    def fraction(self) -> float:
+        """The fraction of all walks that was trained on."""
+        return self.history["pairs"][-1] / max(self.total_pairs, 1) if self.total_pairs else 1.0
 
 
 @dataclass(frozen=True)
@@ -61,6 +68,7 @@ class _Run:
     model: kernel.Model
     config: kernel.SGDConfig
     workspace: Workspace
+    learning_rate: LearningRate  # by positions
 
     @property
     def n_blocks(self) -> int:
@@ -90,11 +98,11 @@ def train(
     corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
     run = _prepare(corpus, family, settings, mapped_in)
     centers, contexts = run.tables
-    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim])
+    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.pairs)
     manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, asdict(settings)))
     with Threads(walks.threads) as threads, manager.session():
         monitor = _make_monitor(run, threads)
-        monitor.state = trained.state = manager.restore((trained.centers, trained.contexts))
+        monitor.state = trained.state = run.learning_rate.state = manager.restore((trained.centers, trained.contexts))
         _train_chunks(run, trained, threads, monitor, manager, progress or (lambda report: None))
     trained.centers, trained.contexts = _final_tables(run)
     _warn_if_exploding(family, settings, trained)
@@ -113,19 +121,21 @@ def _prepare(
     tables = initial_tables(corpus.walks, family, settings, len(workspace.current.row_location), mapped_in)
     scale = merge_scale(corpus, tree, len(workspace.current.bounds))
     model = kernel.Model(*tables, splines, *noise, *tree, scale)
-    return _Run(corpus, family, settings, model, config, workspace)
+    rate = LearningRate.of(settings, family, corpus.positions)
+    return _Run(corpus, family, settings, model, config, workspace, rate)
 
 
 def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Floats) -> kernel.SGDConfig:
     rate = float(settings.learning_rate)
     low, high = map(float, family.bounds)
+    group_size = contexts_per_group(settings, corpus.walks.graph)
     # Exactly these types: any other would make the kernel compile again.
     return kernel.SGDConfig(
         window=int(settings.window),
         stars=settings.stars,
         negatives=int(settings.negatives),
-        group_size=contexts_per_group(settings),
-        pool_size=pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits)),
+        group_size=group_size,
+        pool_size=pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits), group_size),
         learning_rate=rate,
         rate_decay=(rate - float(settings.min_learning_rate)) / max(corpus.positions, 1),
         floor=0.0 if family.nonnegative else -np.inf,
@@ -169,30 +179,47 @@ def _train_chunks(
     report: Callable[[Progress], None],
 ) -> None:
     """Train the corpus chunk by chunk; in between, evaluate, report, save, and stop early if nothing improves."""
-    corpus, patience, state = run.corpus, run.settings.patience, trained.state
+    corpus, patience, state, rate = run.corpus, run.settings.patience, trained.state, run.learning_rate
     if not state.chunks_done:
         monitor.evaluate(0)
-    report(Progress(0, corpus.pairs, monitor.last_log_likelihood))
+    pairs, done = int(state.history["pairs"][-1]), 0
+    report(Progress(pairs, _expected_pairs(run), monitor.last_log_likelihood))
     positions = positions_per_chunk(corpus, run.n_blocks, run.model.centers.shape[1])
     for number, (work, pairs) in enumerate(corpus.chunks(positions), 1):
+        begin, done = done, work.first_position + int(work.offsets[work.blocks[-1]])
         if number <= manager.restored_chunks:
             continue
-        if patience is not None and state.evaluations_since_best >= patience:
+        if begin >= rate.end() or (patience is not None and state.evaluations_since_best >= patience):
             break
-        _train_chunk(run, work, threads)
+        _train_chunk(run, work, threads, _chunk_config(run, begin, done))
         if run.workspace.counters[DIVERGED]:
             place = f"round {int(work.first_block) // run.n_blocks} or soon after it"
             raise divergence_error(run.family, run.settings, place, trained)
-        if pairs >= monitor.next_evaluation or pairs == corpus.pairs:
+        if pairs >= monitor.next_evaluation or done >= rate.end():
             monitor.evaluate(pairs)
+            rate.update(done)
         state.chunks_done = number
-        report(Progress(pairs, corpus.pairs, monitor.last_log_likelihood))
+        report(Progress(pairs, max(pairs, _expected_pairs(run)), monitor.last_log_likelihood))
         manager.save_if_due(state, (trained.centers, trained.contexts))
 
 
-def _train_chunk(run: _Run, work: kernel.Work, threads: Threads) -> None:
+def _expected_pairs(run: _Run) -> int:
+    """Return the number of pairs that will be trained, as far as it is known."""
+    return round(run.corpus.pairs * run.learning_rate.end() / max(run.corpus.positions, 1))
+
+
+def _chunk_config(run: _Run, begin: int, end: int) -> kernel.SGDConfig:
+    """Return the settings of the steps from one position to another."""
+    if not run.settings.until_converged:
+        return run.config
+    first, last = run.learning_rate.at(begin), run.learning_rate.at(end)
+    decay = (first - last) / max(end - begin, 1)
+    return run.config._replace(learning_rate=first + decay * begin, rate_decay=decay)
+
+
+def _train_chunk(run: _Run, work: kernel.Work, threads: Threads, config: kernel.SGDConfig) -> None:
     """Train a chunk by the kernel of the settings; if vectors become NaN or infinite, count that in the workspace."""
-    model, config, workspace = run.model, run.config, run.workspace
+    model, workspace = run.model, run.workspace
     if run.settings.trainer == "reference":
         before = model.centers.copy(), model.contexts.copy()
         if not reference_kernel.train_reference(work, model, config):

@@ -27,6 +27,7 @@ from efge.training.partitioned.schedule import Bucket, Walker, WalkRange
 from efge.training.settings import Settings
 from efge.training.tables import Floats, allocate_table, padded_width
 from efge.training.workers import Threads
+from efge.walks.walks import Walks
 
 Number = TypeVar("Number", bound=np.generic)
 
@@ -59,8 +60,6 @@ class BucketConfig:
     gradients: Floats  # spline table of the family's gradient
     floor: float  # lower bound of the entries of vectors
     bounds: tuple[float, float]  # of scores
-    learning_rates: tuple[float, float]  # at the beginning and at the end
-    total_pairs: int
     nonnegative: bool
 
     @property
@@ -75,15 +74,15 @@ class BucketConfig:
 
 
 def make_bucket_config(
-    partitioning: Partitioning, visits: Counts, total_pairs: int, seed: int, family: Family, settings: Settings
+    partitioning: Partitioning, visits: Counts, total_pairs: int, walks: Walks, family: Family, settings: Settings
 ) -> BucketConfig:
     """Return what follows from the graph and the settings for every bucket."""
-    together = contexts_per_group(settings)
+    together = contexts_per_group(settings, walks.graph)
     pairs_per_center = total_pairs / max(int(visits.sum()), 1)
     weights = noise_weights(visits, settings.noise_power)[partitioning.nodes]
     cell_weights = np.diff(np.concatenate([[0.0], np.cumsum(weights)])[partitioning.cell_starts])
     return BucketConfig(
-        seed=seed,
+        seed=walks.seed,
         dim=int(settings.dim),
         window=int(settings.window),
         cells_per_partition=partitioning.cells_per_partition,
@@ -91,14 +90,12 @@ def make_bucket_config(
         row_bits=partitioning.row_bits,
         negatives_per_pair=settings.negatives * cell_weights / max(cell_weights.sum(), 1e-300) / together,
         negative_weight=together,
-        pool_size=pool_size(settings, pairs_per_center, len(visits)),
+        pool_size=pool_size(settings, pairs_per_center, len(visits), together),
         group_size=max(1, round(_CONTEXTS_PER_RECORD * pairs_per_center * len(cell_weights))),
         rows_per_pool=max(1, round(CENTERS_PER_POOL * pairs_per_center * (1 + settings.negatives / together))),
         gradients=spline_table(family, "gradient"),
         floor=0.0 if family.nonnegative else -np.inf,
         bounds=(float(family.bounds[0]), float(family.bounds[1])),
-        learning_rates=(float(settings.learning_rate), float(settings.min_learning_rate)),
-        total_pairs=total_pairs,
         nonnegative=family.nonnegative,
     )
 
@@ -240,11 +237,8 @@ def start_bucket(
 
 def _learning_rates(bucket: Bucket, config: BucketConfig) -> tuple[float, float]:
     """Return the learning rate at the start of a bucket, and by how much it falls with each diagonal of cells."""
-    first, last = config.learning_rates
-    begin, end = (
-        first - (first - last) * (bucket.pairs_before + done * bucket.pairs) / max(config.total_pairs, 1)
-        for done in ((bucket.sub_wave + i) / config.n_partitions for i in (0, 1))
-    )
+    first, last = bucket.first_rate, bucket.last_rate
+    begin, end = (first - (first - last) * (bucket.sub_wave + i) / config.n_partitions for i in (0, 1))
     return begin, (begin - end) / config.cells_per_partition
 
 

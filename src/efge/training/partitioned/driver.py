@@ -18,6 +18,7 @@ from efge.families.base import Family
 from efge.kernels import sgd_reference as plain
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, Table, run_identity
+from efge.training.learning_rate import LearningRate
 from efge.training.monitor import AliasTable, HeldOutMonitor, HeldOutSample, PairSettings
 from efge.training.noise import alias_table, noise_weights
 from efge.training.partitioned.buckets import BucketConfig, make_bucket_config, partition_noise
@@ -44,10 +45,13 @@ class PartitionedRun:
     partitioning: Partitioning
     config: BucketConfig
     noise: Callable[[int], AliasTable]  # of a partition of contexts
+    learning_rate: LearningRate  # by pairs
 
     def bucket(self, wave: int, sub_wave: int, partitions: tuple[int, int]) -> Bucket:
         """Return the bucket of a wave for a partition of centers and one of contexts."""
-        return Bucket(wave, sub_wave, *partitions, sum(self.pairs[:wave]), self.pairs[wave])
+        before = sum(self.pairs[:wave])
+        rates = self.learning_rate.at(before), self.learning_rate.at(before + self.pairs[wave])
+        return Bucket(wave, sub_wave, *partitions, *rates)
 
 
 class DivergedError(Exception):
@@ -99,12 +103,12 @@ def train_partitioned(
         manager = CheckpointManager(checkpoints, lambda: run_identity(walks, visits, family, asdict(settings)))
         try:
             with manager.session():
-                monitor.state = manager.restore(engine.restored_tables())
+                monitor.state = run.learning_rate.state = manager.restore(engine.restored_tables())
                 _train_waves(run, engine, monitor, manager, settings.patience, progress or (lambda report: None))
         except DivergedError:
-            trained = Trained(*engine.collect(), monitor.state)
+            trained = Trained(*engine.collect(), sum(pairs), monitor.state)
             raise divergence_error(family, settings, f"wave {monitor.state.chunks_done}", trained) from None
-        return Trained(*engine.collect(), monitor.state)
+        return Trained(*engine.collect(), sum(pairs), monitor.state)
 
 
 def _check_supported(walks: Walks, settings: Settings) -> None:
@@ -125,12 +129,13 @@ def _make_run(
 ) -> PartitionedRun:
     assert settings.partitions is not None
     partitioning = Partitioning.of(walks.graph, visits, int(settings.partitions))
-    config = make_bucket_config(partitioning, visits, sum(pairs), walks.seed, family, settings)
+    config = make_bucket_config(partitioning, visits, sum(pairs), walks, family, settings)
+    rate = LearningRate.of(settings, family, sum(pairs))
 
     def noise(partition: int) -> AliasTable:
         return partition_noise(partitioning, visits, settings.noise_power, partition)
 
-    return PartitionedRun(Walker.of(walks), waves, pairs, partitioning, config, noise)
+    return PartitionedRun(Walker.of(walks), waves, pairs, partitioning, config, noise, rate)
 
 
 def _make_monitor(
@@ -154,22 +159,23 @@ def _train_waves(
     patience: int | None,
     report: Callable[[Progress], None],
 ) -> None:
-    state, total = monitor.state, sum(run.pairs)
+    state, rate = monitor.state, run.learning_rate
     if not state.chunks_done:
         monitor.evaluate(0)
     pairs = sum(run.pairs[: state.chunks_done])
-    report(Progress(pairs, total, monitor.last_log_likelihood))
+    report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
     for wave in range(state.chunks_done, len(run.waves)):
-        if patience is not None and state.evaluations_since_best >= patience:
+        if pairs >= rate.end() or (patience is not None and state.evaluations_since_best >= patience):
             break
         for fraction in engine.train(wave):
             if fraction < 1:
-                report(Progress(pairs + int(fraction * run.pairs[wave]), total, monitor.last_log_likelihood))
+                report(Progress(pairs + int(fraction * run.pairs[wave]), rate.end(), monitor.last_log_likelihood))
         pairs += run.pairs[wave]
-        if pairs >= monitor.next_evaluation or pairs == total:
+        if pairs >= min(monitor.next_evaluation, rate.end()):
             monitor.evaluate(pairs)
+            rate.update(pairs)
         state.chunks_done = wave + 1
-        report(Progress(pairs, total, monitor.last_log_likelihood))
+        report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
         manager.save_if_due(state, engine.saved_tables())
 
 

@@ -136,14 +136,14 @@ def _count_wave(walker: Walker, wave: Iterable[WalkRange], window: int) -> tuple
 
 
 class Bucket(NamedTuple):
-    """A bucket of a wave: its place in the schedule, and the numbers of pairs that its learning rate follows from."""
+    """A bucket of a wave: its place in the schedule, and the learning rates of its wave."""
 
     wave: int
     sub_wave: int
     centers: int  # partition of centers
     contexts: int  # partition of contexts
-    pairs_before: int  # pairs of all earlier waves
-    pairs: int  # pairs of this wave
+    first_rate: float  # learning rate when the wave begins
+    last_rate: float  # learning rate when the wave ends
 
 
 def sub_waves(wave: int, partitions: int, seed: int) -> list[list[tuple[int, int]]]:
