@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
+from efge.models.scoring import PairScorer
 from efge.models.walk_base import WalkEmbedder
 from efge.training.settings import Settings
 from efge.walks.strategies import Node2VecWalk, Strategy
 
 
-class EFGE(WalkEmbedder):
+class EFGE(PairScorer, WalkEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
     Random walks show which nodes occur near each other. A distribution of the exponential family gives the probability
@@ -69,6 +70,10 @@ class EFGE(WalkEmbedder):
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point. They come from walks that training does not use (except for a corpus of fewer than a hundred walks).
+    visits_ : array of int
+        How often the walks visit each node, in the order of the rows.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 
@@ -132,6 +137,9 @@ class EFGE(WalkEmbedder):
         family = as_family(self.family)
         check_family(family)
         return family
+
+    def _pair_family(self) -> Family:
+        return as_family(self.family)
 
     def _settings(self) -> Settings:
         return Settings(

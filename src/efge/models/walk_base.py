@@ -144,6 +144,7 @@ class WalkEmbedder(NodeEmbedder):
         self.seed_ = walks.seed
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
+        self.visits_, self.directed_ = trained.visits, walks.graph.directed
         self.history_ = trained.history
 
 
