@@ -95,7 +95,8 @@ def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
 
 def _find_class(name: str, cls: type[AnyEmbedder]) -> type[AnyEmbedder]:
     """Return the estimator of a given name, which must be the class itself or one of its subclasses."""
-    if name == cls.__name__:
+    # A class without `fit` is the base of the others, not an estimator.
+    if name == cls.__name__ and hasattr(cls, "fit"):
         return cls
     if name not in _ESTIMATORS:
         raise EmbeddingError(f"this is a model of another class; call the load method of your own class {name[:100]}")

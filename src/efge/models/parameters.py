@@ -91,7 +91,7 @@ def _decode_family(encoded: dict[str, Any], family: Family | None) -> Family:
     if "own family" in encoded:
         described = str(encoded["own family"])[:200]
         if family is None:
-            raise EmbeddingError(f"a file cannot contain your own family, {described}; pass it to load as family=")
+            raise EmbeddingError(f"a file cannot contain your own family, {described}; pass it as family= (--family)")
         if repr(family) != encoded["own family"]:
             raise EmbeddingError(f"this is a model of the family {described}; got family={family!r}")
         return family
