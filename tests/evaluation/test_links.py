@@ -30,9 +30,7 @@ def test_a_graph_without_structure_is_predicted_at_chance():
 def test_two_communities_are_predicted_by_features_of_similarity():
     graph = nx.planted_partition_graph(2, 60, 0.3, 0.01, seed=1)
     scores = link_prediction(graph, efge.EFGE(dim=16, walks_per_node=20, seed=1), repeats=2)
-    assert [case for case in scores.raw if case[0] == "EFGE normal"] == [
-        ("EFGE normal", name) for name in ALL_FEATURES
-    ]
+    assert [case for case in scores.raw if case[0] == "EFGE normal"] == [("EFGE normal", name) for name in ALL_FEATURES]
     assert scores.summary("EFGE normal", "cosine").mean > 0.7
     assert scores.summary("EFGE normal", "l2").mean > 0.7
     heuristics = {case[0] for case in scores.raw if case[1] == "-"}
@@ -91,7 +89,9 @@ def test_the_likelihood_is_that_of_a_model_of_the_remaining_graph():
     expected = model.fit(split.graph).score_pairs(split.graph.names[pairs])
     auc = link_metrics(expected, len(split.test_edges))["auc"]
     assert scores.raw["EFGE bernoulli", "likelihood"]["auc"].tolist() == [auc]
-    assert 0.6 < auc < link_metrics(model.fit(graph).score_pairs(split.graph.names[pairs]), len(split.test_edges))["auc"]
+    assert (
+        0.6 < auc < link_metrics(model.fit(graph).score_pairs(split.graph.names[pairs]), len(split.test_edges))["auc"]
+    )
 
 
 def test_metrics_have_known_answers():

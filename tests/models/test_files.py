@@ -130,7 +130,7 @@ def test_a_file_appears_only_when_it_is_complete(tmp_path):
         odd.save(path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["model.npz"]
-    with pytest.raises(efge.EmbeddingError, match="npz files cannot be compressed as a whole; leave out .gz"):
+    with pytest.raises(efge.EmbeddingError, match=r"npz files cannot be compressed as a whole; leave out \.gz"):
         odd.save(tmp_path / "model.npz.gz")
     with pytest.raises(ValueError, match="this HOPE is not fitted yet"):
         efge.HOPE().save(path)
@@ -271,7 +271,9 @@ def test_malformed_entries_are_refused(tmp_path, entries, message):
         ({"parameters": {"family": {"family": ["normal"], "parameters": {}}}}, "not a readable model file"),
         ({"parameters": {"family": {"family": "normal", "parameters": {"sigma": "1"}}}}, "its parameters are numbers"),
         ({"parameters": {"family": {"family": "normal", "parameters": {"mu": 1}}}}, "unexpected keyword argument 'mu'"),
-        ({"parameters": {"family": {"family": "normal", "parameters": {"sigma": 0.0}}}}, "Normal(sigma=0.0)"),
+        ({"parameters": {"family": {"family": "normal", "parameters": {"sigma": 0.0}}}}, "Normal(sigma=0.0) gives no"),
+        ({"parameters": {"family": {"family": "normal", "parameters": {"sigma": 1e-300}}}}, "gives no finite probab"),
+        ({"parameters": {"family": {"family": "normal", "parameters": {"sigma": 10**400}}}}, "gives no finite probab"),
         ({"parameters": {"family": {"own family": 3}}}, "a file cannot contain your own family, 3"),
         ({"parameters": {"walk": {"walk": "levy", "parameters": {}}}}, "a walk is one of uniform, weighted, node2vec"),
         ({"parameters": {"walk": {"corpus": 3}}}, "a walk is one of uniform, weighted, node2vec"),

@@ -130,7 +130,9 @@ def test_unknown_nodes_and_malformed_pairs_are_refused(fitted):
 def test_models_without_probabilities_of_pairs_say_so(model):
     for name in ("score_pairs", "recommend"):
         assert not hasattr(model, name)
-        with pytest.raises(AttributeError, match=rf"{type(model).__name__} gives pairs of nodes no probability to scor"):
+        with pytest.raises(
+            AttributeError, match=rf"{type(model).__name__} gives pairs of nodes no probability to scor"
+        ):
             getattr(model, name)
     with pytest.raises(AttributeError, match=f"'{type(model).__name__}' object has no attribute 'score_pair'"):
         _ = model.score_pair

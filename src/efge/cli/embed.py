@@ -190,6 +190,10 @@ def embed(
         ),
     ] = None,
     to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
+    save_model: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also save the model, for recommend and for Python.", show_default=False),
+    ] = None,
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
@@ -208,6 +212,8 @@ def embed(
     partition_options = _partition_options(run, execution)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
     check_writable(run.output, to)
+    if save_model is not None:
+        check_writable(save_model, "npz")
     network = runs.read_graph(run.graph, run.reading)
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
@@ -217,6 +223,8 @@ def embed(
     fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)
     seconds = time.perf_counter() - start
     estimator.embedding_.save(run.output, to)
+    if save_model is not None:
+        estimator.save(save_model)
     if run.output != "-":
         _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:

@@ -54,7 +54,7 @@ def neighbors(
 ) -> None:
     """Print the nearest neighbors of nodes."""
     embedding = efge.Embedding.load(vectors, format)
-    names = [_find_node(embedding, node) for node in nodes]
+    names = [find_node(embedding, node) for node in nodes]
     rows = [(name, neighbor, score) for name in names for neighbor, score in embedding.neighbors(name, k, metric)]
     if as_json:
         print(json.dumps([{"node": a, "neighbor": b, metric: score} for a, b, score in rows], default=str))
@@ -62,7 +62,7 @@ def neighbors(
     print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in rows])
 
 
-def _find_node(embedding: Any, text: str) -> Hashable:
+def find_node(embedding: Any, text: str) -> Hashable:
     """Return the node with that name; arguments are text, but names may be integers."""
     for name in (text, int(text) if text.lstrip("-").isdecimal() else text):
         if name in embedding:
@@ -122,8 +122,11 @@ def links(
     test_size: Annotated[float, typer.Option(help="Fraction of the edges to remove and predict.")] = 0.5,
     repeats: Annotated[int, typer.Option(help="Number of random splits; each trains the models anew.")] = 5,
     features: Annotated[
-        str, typer.Option(help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot.")
-    ] = "hadamard,cosine,dot",
+        str,
+        typer.Option(
+            help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot, likelihood."
+        ),
+    ] = "hadamard,cosine,dot,likelihood",
     hits: Annotated[
         int,
         typer.Option(

@@ -123,7 +123,7 @@ def make_model(name: str, family_options: Mapping[str, Any], parameters: Mapping
     if family is None and family_options:
         raise ValueError(f"{name} has no family; got the family options {', '.join(family_options)}")
     if family is not None:
-        settings["family"] = _make_family(family, family_options)
+        settings["family"] = make_family(family, family_options)
     return getattr(efge, estimator)(**settings)
 
 
@@ -132,10 +132,13 @@ def _as_integer(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _make_family(name: str, options: Mapping[str, Any]) -> Any:
+def make_family(name: str, options: Mapping[str, Any]) -> Any:
+    """Return the family with that name, or the user's own, with its options."""
     from efge.families.base import Family
     from efge.families.builtin import FAMILIES
 
+    if name not in FAMILIES and ":" not in name:
+        raise ValueError(f"no family {name!r}; known: {', '.join(FAMILIES)}, or your own as module:Family")
     family = _import_family(name) if ":" in name else FAMILIES[name]
     if not (isinstance(family, type) and issubclass(family, Family)):
         raise ValueError(f"{name}: a family is a class that inherits from efge.Family; got {family!r}")

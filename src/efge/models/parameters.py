@@ -10,8 +10,12 @@ from typing import Any
 import numpy as np
 
 from efge.errors import EmbeddingError
-from efge.families.base import Family, check_family
+from efge.families.base import Family
 from efge.families.builtin import FAMILIES, as_family
+from efge.families.odds import log_odds
+
+# Number of scores at which a family from a file is evaluated.
+_CHECKED_SCORES = 65
 
 
 def encode_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -69,12 +73,22 @@ def decode_parameters(encoded: Mapping[str, Any], family: Family | None) -> dict
     family = None if family is None else as_family(family)
     parameters = {name: _decode(name, value, family) for name, value in encoded.items()}
     if "family" in parameters:
-        check_family(as_family(parameters["family"]))
+        _check_log_odds(as_family(parameters["family"]))
         if family not in (None, as_family(parameters["family"])):
             raise EmbeddingError(f"this is a model of the family {parameters['family']!r}; got family={family!r}")
     elif family is not None:
         raise EmbeddingError(f"this is a model without a family; got family={family!r}")
     return parameters
+
+
+def _check_log_odds(family: Family) -> None:
+    """Refuse a family without finite scores; `fit`, which needs more of it, has a longer check of its own."""
+    try:
+        finite = bool(np.isfinite(log_odds(family, np.linspace(*family.bounds, _CHECKED_SCORES))).all())
+    except ArithmeticError:
+        finite = False
+    if not finite:
+        raise EmbeddingError(f"the family {family!r} gives no finite probabilities within its bounds {family.bounds}")
 
 
 def _decode(name: str, value: Any, family: Family | None) -> Any:
