@@ -14,6 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import efge
+from efge.cli import options
+from efge.models.files import _ESTIMATORS
 from efge.models.parameters import decode_parameters, encode_parameters
 from helpers_embedding import INTEGERS, TEXTS
 
@@ -87,6 +89,11 @@ def test_every_estimator_survives_a_round_trip(tmp_path, name):
     # A loaded estimator can be fitted like any other.
     if own.seed is not None:
         assert own.fit(CLUB).embedding_ == model.embedding_
+
+
+def test_every_model_of_the_command_line_can_be_loaded():
+    assert {estimator for estimator, _ in options.MODELS.values()} == set(_ESTIMATORS)
+    assert {type(model).__name__ for model in MODELS.values()} == set(_ESTIMATORS)
 
 
 def test_the_direction_of_scores_survives(tmp_path):
