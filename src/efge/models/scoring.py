@@ -1,8 +1,8 @@
 """Scores of pairs of nodes under a fitted model, and the nodes that are most likely linked to a node.
 
 The score of a pair is log p(1 | s) - log p(0 | s): how much more likely the model's family finds the second node as a
-context of the first than as a negative. The natural parameter cannot replace it, let alone the inner product s itself:
-the link function of the normal family reverses its sign.
+context of the first than as a negative. The inner product s itself would not do: the link function of the normal family
+reverses its order.
 """
 
 from __future__ import annotations
