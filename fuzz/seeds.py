@@ -9,6 +9,7 @@ import tarfile
 import tempfile
 import zipfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -192,6 +193,19 @@ def vectors(name: str) -> list[bytes]:
     values = [[1.5, -0.25, 3.0], [0.0, 1e-7, 2.0]]
     named: list[list[Any]] = [[3, 7], ["ann", 'bob, the "second"'], *([[("a", 1), 2.5]] if name == "v.npz" else [])]
     return [bytes_written(name, efge.Embedding(values, n).save) for n in named]
+
+
+@cache
+def models() -> list[bytes]:
+    """Fitted estimators, with names of several types, with and without a table of contexts."""
+    quick: dict[str, Any] = {"walks_per_node": 2, "walk_length": 4, "seed": 1, "threads": 1}
+    friends = efge.as_graph([(source, target) for source, target, _ in _EDGES])
+    fitted: list[Any] = [
+        efge.EFGE(efge.Normal(0.5), 3, walk=efge.UniformWalk(), **quick).fit(friends),
+        efge.Node2Vec(3, **quick).fit([(3, 7), (7, 9)]),
+        efge.HOPE(2, seed=1).fit([(("a", 1), 2.5)]),
+    ]
+    return [bytes_written("model.npz", model.save) for model in fitted]
 
 
 def projectors() -> list[bytes]:

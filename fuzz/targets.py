@@ -16,6 +16,7 @@ from efge.datasets.catalogue import DATASETS, DatasetError
 from efge.datasets.loading import _read_any_form
 from efge.datasets.publishers import read_published
 from efge.errors import CheckpointError
+from efge.models.scoring import PairScorer
 from efge.training.checkpoints import Checkpoints, TrainingState
 from fuzz import mutations, seeds
 
@@ -94,6 +95,17 @@ def _vectors(path: Path, **options: Any) -> None:
     assert embedding.vectors.shape == (len(embedding.names), embedding.vectors.shape[1])
     assert np.isfinite(embedding.vectors).all()
     assert len(set(embedding.names.tolist())) == len(embedding.names)
+
+
+def _model(path: Path) -> None:
+    """Use what was loaded: a model that scores pairs must have finite scores."""
+    model = efge.NodeEmbedder.load(path)
+    names = model.embedding_.names.tolist()
+    assert np.isfinite(model.embedding_.vectors).all()
+    assert repr(model)
+    if isinstance(model, PairScorer) and names:
+        assert np.isfinite(model.score_pairs([(names[0], names[-1])])).all()
+        assert len(model.recommend(names[0], k=3)) == min(3, len(names) - 1)
 
 
 def _corpus(path: Path) -> None:
@@ -247,6 +259,7 @@ def _all_targets() -> list[Target]:
         Target("labels", ("labels.txt",), seeds.labels, _labels),
         *vectors,
         Target("vectors .txt.gz", ("v.txt.gz",), _compressed_vectors, _vectors, mutations.compression(".gz")),
+        Target("model", ("model.npz",), seeds.models, _model, mutations.ZIP),
         Target("vectors projector", seeds.PROJECTOR_FILES, seeds.projectors, _vectors),
         Target("split", seeds.SPLIT_FILES, seeds.splits, _split),
         Target("checkpoint", ("checkpoint-5.efge",), seeds.checkpoints, _checkpoint, mutations.CHECKSUM),

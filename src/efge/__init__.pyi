@@ -61,6 +61,7 @@ from .graph.external import convert_graph as convert_graph
 from .graph.graph import Graph as Graph
 from .graph.inputs import as_graph as as_graph
 from .graph.readers import read_graph as read_graph
+from .models.base import NodeEmbedder as NodeEmbedder
 from .models.bigclam import BigClam as BigClam
 from .models.deepwalk import DeepWalk as DeepWalk
 from .models.efge import EFGE as EFGE

@@ -288,6 +288,7 @@ def test_links_compares_with_heuristics_and_saves_splits(folder):
     assert done.returncode == 0, done.stderr
     scores = json.loads(done.stdout)["scores"]
     assert {"hope", "bernoulli", "katz", "adamic-adar"} <= {row["method"] for row in scores}
+    assert {row["method"] for row in scores if row["features"] == "likelihood"} == {"bernoulli"}
     split = efge.LinkSplit.load(folder / "splits" / "split_1")
     assert len(split.test_edges) == round(0.2 * 78)
 

@@ -8,7 +8,7 @@ import pytest
 
 import efge
 from efge.evaluation.heuristics import HEURISTICS
-from efge.evaluation.links import FEATURES, SIMILARITIES, link_metrics, link_prediction, pair_scores
+from efge.evaluation.links import ALL_FEATURES, link_metrics, link_prediction, pair_scores
 from efge.evaluation.splits import LinkSplit, split_links
 
 
@@ -16,7 +16,9 @@ def test_a_graph_without_structure_is_predicted_at_chance():
     # The remaining edges of a random graph say nothing about the removed ones; a model that saw those would do better.
     graph = nx.gnm_random_graph(400, 3000, seed=0)
     models = {"HOPE": efge.HOPE(dim=32), "EFGE": efge.EFGE(dim=32, walks_per_node=10)}
-    scores = link_prediction(graph, models, test_size=0.3, repeats=3, features=["hadamard", "dot"], heuristics=["katz"])
+    options = {"features": ["hadamard", "dot", "likelihood"], "heuristics": ["katz"]}
+    scores = link_prediction(graph, models, test_size=0.3, repeats=3, **options)
+    assert ("EFGE", "likelihood") in scores.raw
     for case in scores.raw:
         # Degrees still say a little: nodes with many remaining edges had many.
         assert 0.45 < scores.summary(*case).mean < 0.6
@@ -28,9 +30,7 @@ def test_a_graph_without_structure_is_predicted_at_chance():
 def test_two_communities_are_predicted_by_features_of_similarity():
     graph = nx.planted_partition_graph(2, 60, 0.3, 0.01, seed=1)
     scores = link_prediction(graph, efge.EFGE(dim=16, walks_per_node=20, seed=1), repeats=2)
-    assert [case for case in scores.raw if case[0] == "EFGE normal"] == [
-        ("EFGE normal", name) for name in (*FEATURES, *SIMILARITIES)
-    ]
+    assert [case for case in scores.raw if case[0] == "EFGE normal"] == [("EFGE normal", name) for name in ALL_FEATURES]
     assert scores.summary("EFGE normal", "cosine").mean > 0.7
     assert scores.summary("EFGE normal", "l2").mean > 0.7
     heuristics = {case[0] for case in scores.raw if case[1] == "-"}
@@ -79,6 +79,21 @@ def test_the_direction_of_an_edge_is_predicted():
     assert not count(split.graph, two_steps[:, 1], two_steps[:, 0]).any()
 
 
+def test_the_likelihood_is_that_of_a_model_of_the_remaining_graph():
+    graph = nx.planted_partition_graph(2, 30, 0.4, 0.05, seed=1)
+    model = efge.EFGE("bernoulli", dim=8, walks_per_node=10, seed=3, threads=1)
+    scores = link_prediction(graph, [model, efge.HOPE(dim=8)], repeats=1, features=["likelihood", "dot"], heuristics=[])
+    assert list(scores.raw) == [("EFGE bernoulli", "likelihood"), ("EFGE bernoulli", "dot"), ("HOPE", "dot")]
+    split = split_links(graph, 0.5, seed=(0, 0))
+    pairs = np.concatenate([split.test_edges, split.test_non_edges])
+    expected = model.fit(split.graph).score_pairs(split.graph.names[pairs])
+    auc = link_metrics(expected, len(split.test_edges))["auc"]
+    assert scores.raw["EFGE bernoulli", "likelihood"]["auc"].tolist() == [auc]
+    assert (
+        0.6 < auc < link_metrics(model.fit(graph).score_pairs(split.graph.names[pairs]), len(split.test_edges))["auc"]
+    )
+
+
 def test_metrics_have_known_answers():
     # Three edges, then three others: one of nine comparisons is lost, and one is a tie.
     metrics = link_metrics(np.array([0.9, 0.8, 0.3, 0.4, 0.3, 0.1]), 3, hits=1)
@@ -90,7 +105,8 @@ def test_metrics_have_known_answers():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"features": ["hadamar"]}, "no feature 'hadamar'; known: hadamard, average, l1, l2, cosine, dot"),
+        ({"features": ["hadamar"]}, "no feature 'hadamar'; known: hadamard, average, l1, l2, cosine, dot, likelihood"),
+        ({"features": "likelihood"}, "HOPE has no likelihood of pairs; add another feature, such as hadamard"),
         ({"heuristics": ["common"]}, "no heuristic 'common'; known: common-neighbors"),
         ({"repeats": 0}, "repeats must be a positive integer"),
         ({"hits": 0}, "hits must be a positive integer"),

@@ -423,6 +423,13 @@ def test_nothing_loads_a_pickle(write, tmp_path):
         }
         with pytest.raises(efge.EmbeddingError, match=r"v.npz: "):
             efge.Embedding.load(write("v.npz", sparse_archive(**entries)))
+    for name in ("format", "model", "names", "vectors", "contexts"):
+        header = np.frombuffer(b'{"efge": "1", "estimator": "HOPE", "parameters": {}, "values": {}}', np.uint8)
+        table = np.ones((1, 2), np.float32)
+        entries = {"format": array(b"efge model 1"), "model": header, "names": [1], "vectors": table, "contexts": table}
+        assert efge.HOPE.load(write("m.npz", sparse_archive(**entries))).embedding_.dim == 2
+        with pytest.raises(efge.EmbeddingError, match=r"m.npz: "):
+            efge.HOPE.load(write("m.npz", sparse_archive(**entries | {name: objects})))
     for name in ("a.txt", "a.mat", "a.npz", "a.parquet", "a.arrow", "v.bin", "v.npz", "v.txt"):
         with pytest.raises((efge.GraphError, efge.EmbeddingError)):
             (efge.Embedding.load if name.startswith("v") else efge.read_graph)(write(name, pickled))

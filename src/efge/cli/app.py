@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import embed, evaluate, reproduce
+from efge.cli import embed, evaluate, recommend, reproduce
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -24,11 +24,12 @@ _VERBOSITY_FLAGS = ("--quiet", "--verbose", "--debug")
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
 _EXAMPLES: dict[Any, str] = {
-    embed.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1",
+    embed.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1 --save-model model.npz",
     embed.info: "efge info friends.csv",
     embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
     embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
     evaluate.neighbors: "efge neighbors vectors.npz ann -k 5",
+    recommend.recommend: "efge recommend model.npz ann -k 5 --exclude friends.csv",
     evaluate.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",
     evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
     evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 _CACHED_PAIRS_PER_SECOND, _UNCACHED_PAIRS_PER_SECOND = 6.0e6, 3.5e6
 _CACHE_BYTES = 3.0e7
 _SPEEDUP_PER_CORE = 0.5
+_USUAL_WALKS_PER_NODE = 24
 
 
 @with_options(READING_OPTIONS)
@@ -91,7 +92,7 @@ def _graph_statistics(graph: Graph) -> dict[str, Any]:
 
 
 def _estimate_seconds(graph: Graph, dim: int) -> float:
-    """Estimate the time that embedding takes with default settings."""
+    """Estimate the time that embedding takes with default settings, if training converges after the usual walks."""
     model = efge.EFGE()
     window = min(model.window, model.walk_length - 1)
     pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
@@ -99,7 +100,7 @@ def _estimate_seconds(graph: Graph, dim: int) -> float:
     is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES
     rate = _CACHED_PAIRS_PER_SECOND if is_cached else _UNCACHED_PAIRS_PER_SECOND
     rate = rate * (1 + _SPEEDUP_PER_CORE * (cores - 1)) * 128 / dim
-    return graph.n_nodes * model.walks_per_node * pairs_per_walk / rate
+    return graph.n_nodes * _USUAL_WALKS_PER_NODE * pairs_per_walk / rate
 
 
 @with_options(READING_OPTIONS)
@@ -190,6 +191,10 @@ def embed(
         ),
     ] = None,
     to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
+    save_model: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="Also save the model, for recommend and for Python.", show_default=False),
+    ] = None,
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
@@ -208,6 +213,8 @@ def embed(
     partition_options = _partition_options(run, execution)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
     check_writable(run.output, to)
+    if save_model is not None:
+        check_writable(save_model, "npz")
     network = runs.read_graph(run.graph, run.reading)
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
@@ -217,6 +224,8 @@ def embed(
     fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)
     seconds = time.perf_counter() - start
     estimator.embedding_.save(run.output, to)
+    if save_model is not None:
+        estimator.save(save_model)
     if run.output != "-":
         _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:

@@ -16,6 +16,7 @@ from efge.cli import runs
 from efge.cli.console import counter, log_info, print_table, progress
 from efge.cli.embed import fit
 from efge.cli.options import (
+    DEFAULT_MODEL,
     MODEL_OPTIONS,
     MODELS,
     PARAMETERS,
@@ -54,7 +55,7 @@ def neighbors(
 ) -> None:
     """Print the nearest neighbors of nodes."""
     embedding = efge.Embedding.load(vectors, format)
-    names = [_find_node(embedding, node) for node in nodes]
+    names = [find_node(embedding, node) for node in nodes]
     rows = [(name, neighbor, score) for name in names for neighbor, score in embedding.neighbors(name, k, metric)]
     if as_json:
         print(json.dumps([{"node": a, "neighbor": b, metric: score} for a, b, score in rows], default=str))
@@ -62,7 +63,7 @@ def neighbors(
     print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in rows])
 
 
-def _find_node(embedding: Any, text: str) -> Hashable:
+def find_node(embedding: Any, text: str) -> Hashable:
     """Return the node with that name; arguments are text, but names may be integers."""
     for name in (text, int(text) if text.lstrip("-").isdecimal() else text):
         if name in embedding:
@@ -116,14 +117,17 @@ def links(
     graph: GraphArgument,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="Models as for embed, separated by commas. \\[default: normal]"),
+        typer.Option("--model", "-m", help=f"Models as for embed, separated by commas. \\[default: {DEFAULT_MODEL}]"),
     ] = None,
     family_option: FamilyOptions = None,
     test_size: Annotated[float, typer.Option(help="Fraction of the edges to remove and predict.")] = 0.5,
     repeats: Annotated[int, typer.Option(help="Number of random splits; each trains the models anew.")] = 5,
     features: Annotated[
-        str, typer.Option(help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot.")
-    ] = "hadamard,cosine,dot",
+        str,
+        typer.Option(
+            help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot, likelihood."
+        ),
+    ] = "hadamard,cosine,dot,likelihood",
     hits: Annotated[
         int,
         typer.Option(
@@ -139,7 +143,7 @@ def links(
     """Score models by how well they predict removed edges, and compare them with classical heuristics."""
     parameters = select_options(options, MODEL_OPTIONS)
     seed = int(parameters.pop("seed", 0))
-    models = _make_models(split_commas(model) or ["normal"], family_option, parameters)
+    models = _make_models(split_commas(model) or [DEFAULT_MODEL], family_option, parameters)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     splits = [efge.split_links(network, test_size, seed=(seed, number)) for number in range(repeats)]
     if save_splits is not None:

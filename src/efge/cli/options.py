@@ -16,9 +16,9 @@ Command = TypeVar("Command", bound=Callable[..., None])
 
 # Names of models on the command line: the estimator, and the family if the estimator is EFGE.
 MODELS = {
-    "normal": ("EFGE", "normal"),
-    "poisson": ("EFGE", "poisson"),
     "bernoulli": ("EFGE", "bernoulli"),
+    "poisson": ("EFGE", "poisson"),
+    "normal": ("EFGE", "normal"),
     "negative-binomial": ("EFGE", "negative-binomial"),
     "geometric": ("EFGE", "geometric"),
     "bernoulli-poisson": ("EFGE", "bernoulli-poisson"),
@@ -30,6 +30,10 @@ MODELS = {
     "prone": ("ProNE", None),
     "bigclam": ("BigClam", None),
 }
+# The paper's names of its models, which have its settings.
+PAPER_MODELS = {"efge-bern": "bernoulli", "efge-pois": "poisson", "efge-norm": "normal"}
+MODELS |= {name: ("EFGE", family) for name, family in PAPER_MODELS.items()}
+DEFAULT_MODEL = "bernoulli"
 _WALK_MODELS = ("EFGE", "DeepWalk", "Node2Vec")
 _SGD_MODELS = (*_WALK_MODELS, "LINE")
 
@@ -48,10 +52,15 @@ PARAMETERS = {
     "walk": Parameter(str, "node2vec", "Walk strategy: node2vec, uniform or weighted.", ("EFGE",)),
     "p": Parameter(float, "1", "Return parameter of node2vec walks.", ("EFGE", "Node2Vec")),
     "q": Parameter(float, "1", "In-out parameter of node2vec walks.", ("EFGE", "Node2Vec")),
-    "walks_per_node": Parameter(int, "80", "Number of walks that start at each node.", _WALK_MODELS),
+    "walks_per_node": Parameter(
+        str, "auto; DeepWalk and Node2Vec 80", "Number of walks that start at each node, or auto.", _WALK_MODELS
+    ),
     "walk_length": Parameter(int, "10", "Number of nodes in a walk.", _WALK_MODELS),
     "window": Parameter(
-        int, "10", "Number of steps before and after a node that count as its context.", (*_WALK_MODELS, "NetMF")
+        int,
+        "5; DeepWalk, Node2Vec and NetMF 10",
+        "Number of steps before and after a node that count as its context.",
+        (*_WALK_MODELS, "NetMF"),
     ),
     "negatives": Parameter(
         float, "5; NetMF 1", "Number of negative samples for each positive pair.", ("EFGE", "Node2Vec", "LINE", "NetMF")
@@ -61,6 +70,10 @@ PARAMETERS = {
     "min_learning_rate": Parameter(float, "0.0001", "Final learning rate.", _SGD_MODELS),
     "noise_power": Parameter(float, "0.75", "Negatives are drawn in proportion to visits to this power.", ("EFGE",)),
     "patience": Parameter(int, "never", "Stop after this many held-out evaluations without improvement.", ("EFGE",)),
+    "init": Parameter(str, "auto", "Initial vectors: random, svd (factors of the edges) or auto.", ("EFGE",)),
+    "propagate": Parameter(
+        str, "band-pass", "Filter along the edges at the end: band-pass, average or none.", ("EFGE",)
+    ),
     "trainer": Parameter(
         str, "fast", "Trainer: fast, or reference (pair by pair as in the paper, and slow).", ("EFGE",)
     ),
@@ -104,7 +117,8 @@ ModelOption = Annotated[
     typer.Option(
         "--model",
         "-m",
-        help=f"Model: {', '.join(MODELS)}; or your own family as module:Family or file.py:Family. \\[default: normal]",
+        help=f"Model: {', '.join(MODELS)}; or your own family as module:Family or file.py:Family."
+        f" \\[default: {DEFAULT_MODEL}]",
         show_default=False,
     ),
 ]

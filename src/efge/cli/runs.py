@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import efge
 from efge.cli.console import log_info
-from efge.cli.options import MODELS, PARAMETERS, READING_OPTIONS
+from efge.cli.options import DEFAULT_MODEL, MODELS, PAPER_MODELS, PARAMETERS, READING_OPTIONS
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
@@ -34,7 +34,7 @@ class Run:
 
     graph: str
     output: str
-    model: str = "normal"
+    model: str = DEFAULT_MODEL
     family_options: dict[str, Any] = field(default_factory=dict)
     reading: dict[str, Any] = field(default_factory=dict)
     parameters: dict[str, Any] = field(default_factory=dict)
@@ -86,7 +86,7 @@ def resolve_run(config: Path | None, options: Mapping[str, Any]) -> Run:
     return Run(
         merged["graph"],
         merged["output"],
-        str(merged.get("model", "normal")),
+        str(merged.get("model", DEFAULT_MODEL)),
         parse_family_options(families) if isinstance(families, list) else dict(families),
         {name: merged[name] for name in READING_OPTIONS if name in merged},
         {name: merged[name] for name in PARAMETERS if name in merged},
@@ -123,8 +123,10 @@ def make_model(name: str, family_options: Mapping[str, Any], parameters: Mapping
     if family is None and family_options:
         raise ValueError(f"{name} has no family; got the family options {', '.join(family_options)}")
     if family is not None:
-        settings["family"] = _make_family(family, family_options)
-    return getattr(efge, estimator)(**settings)
+        settings["family"] = make_family(family, family_options)
+    if settings.get("propagate") == "none":
+        settings["propagate"] = None
+    return efge.EFGE.paper(**settings) if name in PAPER_MODELS else getattr(efge, estimator)(**settings)
 
 
 def _parse_integer(value: Any) -> Any:
@@ -133,10 +135,13 @@ def _parse_integer(value: Any) -> Any:
     return int(value) if is_integer else value
 
 
-def _make_family(name: str, options: Mapping[str, Any]) -> Any:
+def make_family(name: str, options: Mapping[str, Any]) -> Any:
+    """Return the family with that name, or the user's own, with its options."""
     from efge.families.base import Family
     from efge.families.builtin import FAMILIES
 
+    if name not in FAMILIES and ":" not in name:
+        raise ValueError(f"no family {name!r}; known: {', '.join(FAMILIES)}, or your own as module:Family")
     family = _import_family(name) if ":" in name else FAMILIES[name]
     if not (isinstance(family, type) and issubclass(family, Family)):
         raise ValueError(f"{name}: a family is a class that inherits from efge.Family; got {family!r}")

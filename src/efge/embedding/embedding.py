@@ -147,7 +147,7 @@ class Embedding:
     def __getitem__(self, names: Hashable) -> Vectors: ...
     def __getitem__(self, names: Any) -> Embedding | Vectors:
         """Return the vector of a name, or the embedding of a list of names, in that order."""
-        if _is_name(names):
+        if is_name(names):
             vector: Vectors = self.vectors[int(self._rows([names])[0])]
             return vector
         rows = self._rows(names)
@@ -216,7 +216,7 @@ class Embedding:
         >>> embedding.neighbors([0, 1], k=1, metric="dot")
         [('cid', 2.0)]
         """
-        queries = [node] if _is_name(node) else as_floats([node])
+        queries = [node] if is_name(node) else as_floats([node])
         rows, scores = self.nearest(queries, k, metric)
         return list(zip(self.names[rows[0]].tolist(), scores[0].tolist(), strict=True))
 
@@ -268,7 +268,7 @@ class Embedding:
                 raise EmbeddingError(f"a vector must have {self.dim} values; got {vectors.shape[1]}")
             check_finite(vectors, np.arange(len(vectors)))
             return vectors, None
-        rows = self._rows([queries] if _is_name(queries) else queries)
+        rows = self._rows([queries] if is_name(queries) else queries)
         return self.vectors[rows], rows
 
     def to_pandas(self) -> pd.DataFrame:
@@ -361,6 +361,6 @@ class Embedding:
             raise EmbeddingError(f"{display_name(path)}: {error}") from None
 
 
-def _is_name(key: Any) -> bool:
+def is_name(key: Any) -> bool:
     """Whether this is one name rather than several; a range could be a name, but hardly ever is."""
     return isinstance(key, Hashable) and not isinstance(key, range)

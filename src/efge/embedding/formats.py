@@ -81,19 +81,21 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
     if format is None and path != "-" and Path(path).is_dir():
         format = "tensorboard"  # noqa: A001
     kind = _choose_format(path, format)
-    with _as_embedding_errors(display_name(path), kind):
+    with as_embedding_errors(display_name(path), kind):
         if kind == "tensorboard":
-            return _check_dimensions(read_projector(Path(path)))
-        with open_input(path) as stream:
-            return _check_dimensions(_FORMATS[kind].read(stream, display_name(path)))
+            vectors, names = read_projector(Path(path))
+        else:
+            with open_input(path) as stream:
+                vectors, names = _FORMATS[kind].read(stream, display_name(path))
+        return check_dimensions(vectors), names
 
 
-def _check_dimensions(named_vectors: NamedVectors) -> NamedVectors:
+def check_dimensions(vectors: Vectors) -> Vectors:
     """Refuse absurd dimensions: a file without any vector may claim them, and later steps would allocate memory."""
-    dim = named_vectors[0].shape[1]
+    dim = vectors.shape[1]
     if dim > _MAX_DIMENSIONS:
         raise EmbeddingError(f"a vector has at most {_MAX_DIMENSIONS:,} values; got {dim:,}")
-    return named_vectors
+    return vectors
 
 
 def _choose_format(path: str | os.PathLike[str], format: str | None) -> str:  # noqa: A002
@@ -114,7 +116,7 @@ def _choose_format(path: str | os.PathLike[str], format: str | None) -> str:  # 
 
 
 @contextmanager
-def _as_embedding_errors(label: str, kind: str) -> Iterator[None]:
+def as_embedding_errors(label: str, kind: str) -> Iterator[None]:
     """Turn whatever goes wrong while a file is read into one EmbeddingError that names the file."""
     try:
         with warnings.catch_warnings():

@@ -1,11 +1,11 @@
-"""Vectors and names in NumPy's npz format: uncompressed arrays in a zip archive, without time stamps or pickles."""
+"""NumPy's npz format, for vectors and names and for other arrays: a zip archive without time stamps or pickles."""
 
 from __future__ import annotations
 
 import io
 import json
 import zipfile
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from itertools import pairwise
 from typing import IO, Any, BinaryIO
 
@@ -22,7 +22,13 @@ _MAGIC = b"efge embedding 1"
 
 def write_npz(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
     """Write an archive with the entries "format", "vectors" and those of the names."""
-    arrays = {"format": np.array(_MAGIC), **_name_arrays(names), "vectors": vectors.astype("<f4", copy=False)}
+    write_arrays(
+        stream, {"format": np.array(_MAGIC), **name_arrays(names), "vectors": vectors.astype("<f4", copy=False)}
+    )
+
+
+def write_arrays(stream: BinaryIO, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+    """Write an archive of uncompressed arrays; the same arrays give the same bytes."""
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_STORED) as archive:
         for name, array in arrays.items():
             # The default date of ZipInfo is fixed, so that the same content gives the same bytes.
@@ -41,7 +47,7 @@ def _write_array(stream: IO[bytes], array: npt.NDArray[Any]) -> None:
         stream.write(array[begin : begin + rows].tobytes())
 
 
-def _name_arrays(names: Names) -> dict[str, npt.NDArray[Any]]:
+def name_arrays(names: Names) -> dict[str, npt.NDArray[Any]]:
     """Return integers as they are, texts as UTF-8 with the position where each name ends, other names as JSON."""
     if names.dtype != object:
         return {"names": names.astype("<i8")}
@@ -75,22 +81,34 @@ def _from_json(name: Any) -> Hashable:
 def read_npz(stream: BinaryIO, label: str) -> NamedVectors:
     """Read vectors and names from an archive."""
     with zipfile.ZipFile(as_seekable(stream)) as archive:
-        entries = set(archive.namelist())
-        magic = _read_entry(archive, "format", "|S", 0).item() if "format.npy" in entries else None
-        if magic != _MAGIC:
-            raise EmbeddingError(f"{label}: an npz file of vectors has the entry 'format', {_MAGIC!r}; got {magic!r}")
-        names: Iterable[Hashable]
-        if "names_json.npy" in entries:
-            names = _parse_json_names(_read_entry(archive, "names_json", "|u1", 1).tobytes())
-        elif "name_ends.npy" in entries:
-            data = _read_entry(archive, "names", "|u1", 1).tobytes()
-            names = _split_names(data, _read_entry(archive, "name_ends", "<i8", 1))
-        else:
-            names = _read_entry(archive, "names", "<i8", 1)
-        return _read_entry(archive, "vectors", "<f4", 2).astype(np.float32, copy=False), names
+        check_format(archive, _MAGIC, f"{label}: an npz file of vectors")
+        names = read_names(archive)
+        return read_entry(archive, "vectors", "<f4", 2).astype(np.float32, copy=False), names
 
 
-def _read_entry(archive: zipfile.ZipFile, name: str, kind: str, ndim: int) -> npt.NDArray[Any]:
+def check_format(archive: zipfile.ZipFile, magic: bytes, what: str) -> None:
+    """Refuse an archive whose entry "format" is another one, or missing."""
+    found = read_entry(archive, "format", "|S", 0).item() if has_entry(archive, "format") else None
+    if found != magic:
+        raise EmbeddingError(f"{what} has the entry 'format', {magic!r}; got {found!r}")
+
+
+def has_entry(archive: zipfile.ZipFile, name: str) -> bool:
+    """Return whether an archive has an array of this name."""
+    return f"{name}.npy" in archive.namelist()
+
+
+def read_names(archive: zipfile.ZipFile) -> Iterable[Hashable]:
+    """Read the names that `name_arrays` turned into arrays."""
+    if has_entry(archive, "names_json"):
+        return _parse_json_names(read_entry(archive, "names_json", "|u1", 1).tobytes())
+    if has_entry(archive, "name_ends"):
+        data = read_entry(archive, "names", "|u1", 1).tobytes()
+        return _split_names(data, read_entry(archive, "name_ends", "<i8", 1))
+    return read_entry(archive, "names", "<i8", 1)
+
+
+def read_entry(archive: zipfile.ZipFile, name: str, kind: str, ndim: int) -> npt.NDArray[Any]:
     """Read an array of the given type; it takes no more memory than the entry has bytes, whatever its header says."""
     data = read_archive_entry(archive, f"{name}.npy", "the archive")
     stream = io.BytesIO(data)

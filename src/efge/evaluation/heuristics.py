@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
-from efge.errors import GraphError
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.graph.names import split_pairs
 from efge.linalg import katz_beta, katz_terms
 
 Rows = npt.NDArray[np.int64]
@@ -65,22 +65,8 @@ def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-ada
         raise ValueError(f"no heuristic {heuristic!r}; known: {', '.join(HEURISTICS)}")
     scorer = HEURISTICS[heuristic] if isinstance(heuristic, str) else heuristic
     graph = as_graph(graph)
-    sources, targets = _split_pairs(pairs)
+    sources, targets = split_pairs(pairs)
     return scorer(graph, graph.rows(sources), graph.rows(targets))
-
-
-def _split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
-    """Return the first and the second names of pairs."""
-    if isinstance(pairs, np.ndarray):
-        if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
-            raise GraphError(f"pairs are an array of shape (k, 2); got shape {pairs.shape}")
-        columns = pairs.reshape(-1, 2)
-        return columns[:, 0].tolist(), columns[:, 1].tolist()
-    listed = [tuple(pair) for pair in pairs]
-    invalid = [number for number, pair in enumerate(listed) if len(pair) != 2]
-    if invalid:
-        raise GraphError(f"pair {invalid[0]}: a pair has two node names; got {len(listed[invalid[0]])}")
-    return [pair[0] for pair in listed], [pair[1] for pair in listed]
 
 
 def common_neighbors(graph: Graph, sources: Rows, targets: Rows) -> Scores:

@@ -32,6 +32,9 @@ SIMILARITIES: dict[str, Callable[[Vectors, Vectors], Floats]] = {
     "cosine": lambda u, v: _dot_rows(_normalize_rows(u), _normalize_rows(v)),
     "dot": lambda u, v: _dot_rows(u, v),
 }
+# The score of a model that gives pairs a probability: the one feature that is not computed from vectors alone.
+LIKELIHOOD = "likelihood"
+ALL_FEATURES = (*FEATURES, *SIMILARITIES, LIKELIHOOD)
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
 _CHUNK = 1 << 16
 
@@ -54,7 +57,7 @@ def link_prediction(  # noqa: PLR0913
     *,
     test_size: float = 0.5,
     repeats: int = 5,
-    features: Iterable[str] = (*FEATURES, *SIMILARITIES),
+    features: Iterable[str] = ALL_FEATURES,
     heuristics: Iterable[str] = tuple(HEURISTICS),
     hits: int = 50,
     C: float = 1.0,  # noqa: N803
@@ -79,7 +82,8 @@ def link_prediction(  # noqa: PLR0913
         Number of splits, each with new fits.
     features : iterable of str
         "hadamard", "average", "l1", "l2": features for a logistic regression, which is trained on the remaining edges
-        and as many negative pairs. "cosine", "dot": scores without a classifier.
+        and as many negative pairs. "cosine", "dot": scores without a classifier. "likelihood": the model's own score,
+        for models that have a method ``score_pairs``, such as :class:`EFGE`; other models have no such row.
     heuristics : iterable of str
         Heuristics to include in the table, by their names in :func:`link_scores`; by default, all of them.
     hits : int
@@ -112,7 +116,8 @@ def link_prediction(  # noqa: PLR0913
     """
     check_positive_integers(repeats=repeats, hits=hits)
     named_models = _by_name(models)
-    features = _check_known("feature", features, (*FEATURES, *SIMILARITIES))
+    features = _check_known("feature", features, ALL_FEATURES)
+    _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
     if not C > 0:
         raise EvaluationError(f"C must be positive; got {C!r}")
@@ -138,6 +143,13 @@ def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> lis
         if name not in known:
             raise EvaluationError(f"no {what} {name!r}; known: {', '.join(known)}")
     return listed
+
+
+def _check_likelihood(models: Mapping[str, Any], features: list[str]) -> None:
+    """Refuse a model that would have no row, because it has no likelihood and no other feature was asked for."""
+    for name, model in models.items():
+        if set(features) == {LIKELIHOOD} and not hasattr(model, "score_pairs"):
+            raise EvaluationError(f"{name} has no likelihood of pairs; add another feature, such as hadamard")
 
 
 def _by_name(models: Any) -> dict[str, Any]:
@@ -172,9 +184,12 @@ def _score_models(
         if "seed" in copy.get_params():
             own_seed = copy.get_params()["seed"]
             copy.set_params(seed=seed if own_seed is None else own_seed + seed)
-        embedding = copy.fit(split.graph).embedding_
+        copy.fit(split.graph)
         for feature in features:
-            yield (name, feature), pair_scores(embedding, split, feature, C)
+            if feature != LIKELIHOOD:
+                yield (name, feature), pair_scores(copy.embedding_, split, feature, C)
+            elif hasattr(copy, "score_pairs"):
+                yield (name, feature), copy.score_pairs(split.graph.names[_test_pairs(split)])
         report(1)
 
 
@@ -182,10 +197,14 @@ def _score_heuristics(
     split: LinkSplit, heuristics: list[str], report: Callable[[int], None]
 ) -> Iterator[tuple[Case, Floats]]:
     """Yield the scores of the test pairs, edges first, for each heuristic."""
-    pairs = np.concatenate([split.test_edges, split.test_non_edges])
+    pairs = _test_pairs(split)
     for name in heuristics:
         yield (name, "-"), HEURISTICS[name](split.graph, pairs[:, 0], pairs[:, 1])
     report(1)
+
+
+def _test_pairs(split: LinkSplit) -> Pairs:
+    return np.concatenate([split.test_edges, split.test_non_edges])
 
 
 def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, C: float = 1.0) -> Floats:  # noqa: N803
@@ -197,8 +216,7 @@ def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, C: float =
     >>> pair_scores(Embedding([[1.0], [1.0], [2.0], [0.0]]), split, "dot").shape
     (2,)
     """
-    vectors = embedding.vectors
-    test = np.concatenate([split.test_edges, split.test_non_edges])
+    vectors, test = embedding.vectors, _test_pairs(split)
     if feature in SIMILARITIES:
         return _map_chunks(test, lambda pairs: SIMILARITIES[feature](vectors[pairs[:, 0]], vectors[pairs[:, 1]]))
     combine = FEATURES[feature]

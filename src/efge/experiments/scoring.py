@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,7 +60,7 @@ def _train(cell: Cell, graph: Graph) -> Embedding:
     """Return the vectors of a method; methods that learn from walks share the walks of a seed."""
     study, seed = load_settings()["studies"][cell.study], cell.repeat
     settings = dict(load_settings()["methods"][cell.method])
-    model = getattr(efge, settings.pop("estimator"))(**settings)
+    model = attrgetter(settings.pop("estimator"))(efge)(**settings)
     if cell.value is not None and cell.study == "sigma":
         model.set_params(family=efge.Normal(sigma=cell.value))
     elif cell.value is not None:

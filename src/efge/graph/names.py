@@ -88,6 +88,20 @@ def encode_utf8(texts: Iterable[str]) -> list[bytes]:
         raise GraphError(f"a name is text that UTF-8 can hold; got {error.object!r}") from None
 
 
+def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
+    """Return the first and the second names of pairs."""
+    if isinstance(pairs, np.ndarray):
+        if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
+            raise GraphError(f"pairs are an array of shape (k, 2); got shape {pairs.shape}")
+        columns = pairs.reshape(-1, 2)
+        return columns[:, 0].tolist(), columns[:, 1].tolist()
+    listed = [tuple(pair) for pair in pairs]
+    invalid = [number for number, pair in enumerate(listed) if len(pair) != 2]
+    if invalid:
+        raise GraphError(f"pair {invalid[0]}: a pair has two node names; got {len(listed[invalid[0]])}")
+    return [pair[0] for pair in listed], [pair[1] for pair in listed]
+
+
 def check_distinct(names: Names) -> None:
     """Raise a GraphError if two names are equal, or if a name is not hashable."""
     try:

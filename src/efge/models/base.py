@@ -6,9 +6,10 @@ scikit-learn itself is imported only when it is needed: importing it takes longe
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,10 @@ import numpy.typing as npt
 from efge.embedding.embedding import Embedding
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.models.files import read_model, write_model
+
+if TYPE_CHECKING:
+    from efge.families.base import Family
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
 
@@ -78,11 +83,75 @@ class NodeEmbedder:
         changed = [f"{name}={value}" for name, (value, default) in params.items() if value != default]
         return f"{type(self).__name__}({', '.join(changed)})"
 
+    if not TYPE_CHECKING:  # a type checker would conclude that every attribute exists
+
+        def __getattr__(self, name):
+            if name in ("score_pairs", "recommend"):
+                known = "EFGE, Node2Vec and LINE do"
+                raise AttributeError(f"{type(self).__name__} gives pairs of nodes no probability to score; {known}")
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+
     def _check_fitted(self) -> None:
         if not hasattr(self, "embedding_"):
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet; call fit with a graph first")
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted estimator to a file, from which :meth:`load` restores it.
+
+        The file holds the parameters, both tables of vectors, the names of the nodes and the other fitted attributes
+        as plain arrays and JSON. It appears only when it is complete, and the same estimator gives the same bytes. A
+        family of your own is not part of it, nor are the walks of a :class:`efge.CorpusWalk` in memory.
+
+        Parameters
+        ----------
+        path : path, or "-" for standard output
+            Any name; the format is npz, whatever the suffix.
+
+        Raises
+        ------
+        EmbeddingError
+            If names are not numbers, text, or tuples of these.
+
+        Examples
+        --------
+        >>> import efge, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "model.npz")
+        >>> efge.EFGE(dim=4, seed=0).fit([("a", "b"), ("b", "c")]).save(path)
+        >>> efge.EFGE.load(path)
+        EFGE(dim=4, seed=0)
+        """
+        self._check_fitted()
+        write_model(path, self)
+
+    @classmethod
+    def load(cls: type[AnyEmbedder], path: str | os.PathLike[str], *, family: Family | None = None) -> AnyEmbedder:
+        """Read a fitted estimator that :meth:`save` wrote.
+
+        Call it on the estimator's own class, or on `NodeEmbedder`, which reads all of them.
+
+        Parameters
+        ----------
+        path : path, or "-" for standard input
+        family : Family, optional
+            The family of the model if it is your own: a file cannot contain it.
+
+        Raises
+        ------
+        EmbeddingError
+            If the file is damaged, of another format or of another estimator, or if it needs a family.
+
+        Examples
+        --------
+        >>> import efge, pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp(), "model.npz")
+        >>> model = efge.HOPE(dim=2, seed=0).fit([("a", "b"), ("b", "c")])
+        >>> model.save(path)
+        >>> efge.NodeEmbedder.load(path).embedding_ == model.embedding_
+        True
+        """
+        return read_model(path, cls, family)
 
     def set_output(self: AnyEmbedder, *, transform: str | None = None) -> AnyEmbedder:
         """Choose what `transform` and `fit_transform` return.

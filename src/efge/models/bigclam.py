@@ -10,6 +10,7 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import check_positive_integers
@@ -164,8 +165,13 @@ class BigClam(NodeEmbedder):
         self.history_ = {"sweeps": list(range(ascent.sweeps + 1)), "log_likelihood": ascent.log_likelihoods}
         self.embedding_ = Embedding._owning(ascent.factors.astype(np.float32), graph.names)
         self.threshold_ = adjacency.threshold
-        self.memberships_ = self.embedding_.vectors > self.threshold_
         return self
+
+    @property
+    def memberships_(self) -> npt.NDArray[np.bool_]:
+        """Which nodes are members of which communities."""
+        members: npt.NDArray[np.bool_] = self.embedding_.vectors > self.threshold_
+        return members
 
     def _check(self) -> None:
         counts = ("n_communities", "n_init", "max_iter", "threads")

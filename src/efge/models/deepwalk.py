@@ -42,6 +42,10 @@ class DeepWalk(WalkEmbedder):
         The vectors, under the names of the nodes.
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs at that point.
+    visits_ : array of int
+        How often the walks visit each node, in the order of the rows.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 

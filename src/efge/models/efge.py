@@ -13,6 +13,7 @@ from efge.embedding.embedding import Embedding
 from efge.embedding.propagation import check_propagation, propagate_vectors
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
+from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, WalkEmbedder
 from efge.training.settings import Settings
 from efge.training.tables import copy_table
@@ -21,7 +22,7 @@ from efge.walks.strategies import Node2VecWalk, Strategy
 from efge.walks.walks import Walks
 
 
-class EFGE(WalkEmbedder):
+class EFGE(PairScorer, WalkEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
     Random walks show which nodes occur near each other. A distribution of the exponential family gives the probability
@@ -99,6 +100,10 @@ class EFGE(WalkEmbedder):
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point. They come from walks that training does not use (except for a corpus of fewer than a hundred walks).
+    visits_ : array of int
+        How often the walks visit each node, in the order of the rows.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 
@@ -116,6 +121,9 @@ class EFGE(WalkEmbedder):
     >>> model.embedding_["ann"].shape
     (8,)
     """
+
+    # Models from files and of a fixed number of walks have no other.
+    converged_: bool | None = None
 
     def __init__(
         self,
@@ -181,13 +189,16 @@ class EFGE(WalkEmbedder):
         >>> EFGE.paper("poisson", seed=1)
         EFGE(family='poisson', walks_per_node=80, window=10, init='random', propagate=None, seed=1)
         """
-        settings = {"walks_per_node": 80, "window": 10, "init": "random", "propagate": None}
+        settings: dict[str, Any] = {"walks_per_node": 80, "window": 10, "init": "random", "propagate": None}
         return cls(family, dim, **settings | params)
 
     def _family(self) -> Family:
         family = as_family(self.family)
         check_family(family)
         return family
+
+    def _pair_family(self) -> Family:
+        return as_family(self.family)
 
     def _settings(self) -> Settings:
         if self.propagate is not None:

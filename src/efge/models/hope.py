@@ -66,6 +66,8 @@ class HOPE(NodeEmbedder):
         The singular values s, largest first, one for each column of U.
     beta_ : float
         The beta that was used.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 
@@ -126,7 +128,7 @@ class HOPE(NodeEmbedder):
         vectors, singular_values = _factorize(graph, beta, self.dim, random)
         self.embedding_ = Embedding._owning(vectors, graph.names)
         self.singular_values_ = singular_values
-        self.beta_, self.seed_ = beta, seed
+        self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
         if progress is not None:
             progress(Progress(1, 1, math.nan))
         return self

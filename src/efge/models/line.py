@@ -16,7 +16,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
-from efge.models.base import NodeEmbedder
+from efge.models.scoring import PairScorer
 from efge.parallel import available_threads
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
@@ -32,7 +32,7 @@ _BATCH_EDGES, _STAR_EDGES = 1 << 18, 8
 _SAMPLES_PER_EDGE, _MIN_SAMPLES_PER_NODE = 100, 1000
 
 
-class LINE(NodeEmbedder):
+class LINE(PairScorer):
     """LINE: first- and second-order proximity, from edges sampled in proportion to their weights.
 
     First order: nodes that are joined by an edge have similar vectors. Second order: nodes with the same neighbors have
@@ -62,9 +62,14 @@ class LINE(NodeEmbedder):
     ----------
     embedding_ : Embedding
         The vectors, under the names of the nodes; with both orders, the first order comes first.
+    context_embedding_ : Embedding
+        The vectors of the nodes as neighbors of others. In first order these are the vectors themselves; with both
+        orders, the score of a pair is therefore the sum of the log-odds of the two orders.
     history_ : dict
         For each order, "pairs" trained so far and the mean "log_likelihood" of held-out edges and their negative
         samples at that point.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 
@@ -125,15 +130,17 @@ class LINE(NodeEmbedder):
         orders = self._check_orders()
         graph = as_graph(X)
         sampler = EdgeSampler(graph, self.samples, self.threads, self.seed)
-        self.seed_, self.history_ = sampler.seed, {}
+        self.seed_, self.history_, self.directed_ = sampler.seed, {}, graph.directed
         # Without edges there is nothing to learn, and all vectors are zero.
-        parts = [] if len(graph.indices) else [np.zeros((graph.n_nodes, self.dim), np.float32)]
+        parts = [] if len(graph.indices) else [(np.zeros((graph.n_nodes, self.dim), np.float32),) * 2]
         orders = orders if len(graph.indices) else ()
         for number, order in enumerate(orders):
             trained = self._train(sampler.for_order(order), order, _overall_progress(progress, number, len(orders)))
             self.history_[order] = trained.history
-            parts.append(trained.centers)
-        self.embedding_ = Embedding._owning(np.hstack(parts), graph.names)
+            parts.append((trained.centers, trained.contexts))
+        centers, contexts = (np.hstack(tables) for tables in zip(*parts, strict=True))
+        self.embedding_ = Embedding._owning(centers, graph.names)
+        self.context_embedding_ = Embedding._owning(contexts, graph.names)
         return self
 
     def _check_orders(self) -> tuple[str, ...]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any, NamedTuple
 
@@ -10,8 +9,9 @@ import numpy as np
 
 from efge.errors import check_positive_integers
 from efge.graph.graph import Graph
-from efge.kernels.common import CACHE_LINE
 from efge.models.efge import EFGE
+from efge.training.learning_rate import MAX_WALKS_PER_NODE
+from efge.training.tables import padded_width
 from efge.walks.strategies import Node2VecWalk, UniformWalk
 
 # Python, the libraries and the compiled code; and the most that training needs besides for any graph: copies of rows
@@ -111,15 +111,17 @@ def estimate_memory(
     --------
     >>> import efge
     >>> efge.estimate_memory(nodes=1_000_000, edges=5_000_000).tables
-    1024000000
-    >>> efge.estimate_memory(nodes=1_000_000, edges=5_000_000, model=efge.EFGE(dim=32)).tables
+    1536000000
+    >>> efge.estimate_memory(nodes=1_000_000, edges=5_000_000, model=efge.EFGE.paper(dim=32)).tables
     256000000
     """
     model = EFGE() if model is None else model
     if not hasattr(model, "walk_length"):
         raise ValueError(f"memory can be estimated for models that learn from walks only; got {type(model).__name__}")
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
-    tables = 2 * 4 * size.nodes * math.ceil(model.dim / CACHE_LINE) * CACHE_LINE
+    # Centers, contexts, and filtered vectors if there are any.
+    n_tables = 2 if getattr(model, "propagate", None) is None else 3
+    tables = n_tables * 4 * size.nodes * padded_width(model.dim)
     # Of partitioned tables, two partitions of each are in memory.
     partitions = getattr(model, "partitions", None)
     in_memory = 0 if mmap else tables if partitions is None else min(tables, 2 * tables // partitions)
@@ -158,7 +160,8 @@ def _walk_bytes(size: _GraphSize, model: Any) -> int:
     walks = (4 if size.entries < 2**32 else 8) * size.nodes + per_entry * size.entries + per_node * size.nodes
     # Second-order walks have an edge filter with four bits for each neighbor.
     walks += size.entries // 2 if isinstance(strategy, Node2VecWalk) and strategy.q != 1 else 0
-    in_progress: float = 40.0 * size.nodes * model.walks_per_node * model.walk_length
+    walks_per_node = MAX_WALKS_PER_NODE if model.walks_per_node == "auto" else model.walks_per_node
+    in_progress: float = 40.0 * size.nodes * walks_per_node * model.walk_length
     return walks + round(min(_ROUND_BYTES, in_progress))
 
 

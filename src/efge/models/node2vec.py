@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
+from efge.models.scoring import PairScorer
 from efge.models.walk_base import WalkEmbedder
 from efge.training.settings import Settings
 from efge.walks.strategies import Node2VecWalk, Strategy
 
 
-class Node2Vec(WalkEmbedder):
+class Node2Vec(PairScorer, WalkEmbedder):
     """Node2Vec: vectors that predict which nodes occur near each other on random walks biased by p and q.
 
     With a small q walks go far, and vectors reflect which community a node belongs to; with a large q walks stay close,
@@ -46,6 +47,10 @@ class Node2Vec(WalkEmbedder):
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point.
+    visits_ : array of int
+        How often the walks visit each node, in the order of the rows.
+    directed_ : bool
+        Whether the graph is directed.
     seed_ : int
         The seed that was used.
 

@@ -19,7 +19,7 @@ from efge.training.checkpoints import Checkpoints
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.settings import Settings
 from efge.training.trainer import Trained, train
-from efge.walks.strategies import Strategy
+from efge.walks.strategies import CorpusWalk, Strategy
 from efge.walks.walks import Walks
 
 Self = TypeVar("Self", bound="WalkEmbedder")
@@ -115,6 +115,9 @@ class WalkEmbedder(NodeEmbedder):
         settings, family = self._settings(), self._family()
         checkpoints = _prepare_checkpoints(checkpoint)
         walks = self._make_walks(X, checkpoints)
+        if walks is X or isinstance(walks.strategy, CorpusWalk):
+            # All walks that were given are used.
+            settings = replace(settings, until_converged=False)
         storage = TableStorage(mmap, workdir, cluster)
         try:
             trained = _train(walks, family, settings, progress, checkpoints, storage)
@@ -139,7 +142,7 @@ class WalkEmbedder(NodeEmbedder):
         return Walks(
             as_graph(X),
             self._strategy(),
-            walks_per_node=MAX_WALKS_PER_NODE if self.walks_per_node == "auto" else self.walks_per_node,
+            walks_per_node=MAX_WALKS_PER_NODE if isinstance(self.walks_per_node, str) else self.walks_per_node,
             walk_length=self.walk_length,
             seed=seed,
             threads=self.threads,
@@ -149,6 +152,7 @@ class WalkEmbedder(NodeEmbedder):
         self.seed_ = walks.seed
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
+        self.visits_, self.directed_ = trained.visits, walks.graph.directed
         self.history_ = trained.history
 
 

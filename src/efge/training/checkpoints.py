@@ -52,8 +52,8 @@ class TrainingState:
     history: dict[str, list[float]] = field(default_factory=lambda: {"pairs": [], "log_likelihood": []})
     evaluations_since_best: int = 0
     best_log_likelihood: float = -np.inf
-    # If the number of walks follows from the evaluations: the step from which on the learning rate falls, and whether it
-    # does so because training had converged or because the walks come to an end.
+    # If the number of walks follows from the evaluations: the step from which on the learning rate falls, and whether
+    # that is because training has converged, or because the walks come to an end.
     decay_start: int | None = None
     converged: bool | None = None
 

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 from efge.errors import TrainingError
 from efge.families.base import Family
@@ -40,10 +41,11 @@ _HUGE_ENTRY = 100.0
 
 @dataclass
 class Trained:
-    """Vectors of nodes as centers and as contexts, and the state of training."""
+    """Vectors of nodes as centers and as contexts, how often walks visit each node, and the state of training."""
 
     centers: Floats
     contexts: Floats
+    visits: npt.NDArray[np.int64]
     total_pairs: int  # of all walks
     state: TrainingState = field(default_factory=TrainingState)
 
@@ -98,7 +100,7 @@ def train(
     corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
     run = _prepare(corpus, family, settings, mapped_in)
     centers, contexts = run.tables
-    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.pairs)
+    trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.visits, corpus.pairs)
     manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, asdict(settings)))
     with Threads(walks.threads) as threads, manager.session():
         monitor = _make_monitor(run, threads)

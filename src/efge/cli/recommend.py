@@ -1,0 +1,84 @@
+"""The command that uses a saved model: recommend."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Hashable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from efge.cli import runs
+from efge.cli.console import print_table
+from efge.cli.evaluate import find_node
+from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
+
+
+@with_options(READING_OPTIONS)
+def recommend(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="File that embed --save-model wrote.")],
+    node: Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")],
+    k: Annotated[int, typer.Option("--count", "-k", help="Number of nodes to recommend for each node.")] = 10,
+    exclude: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GRAPH",
+            help="Graph, read with the options below, whose edges are known: neighbors in it are not recommended.",
+        ),
+    ] = None,
+    among: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="File of candidates, one name per line. \\[default: all nodes]")
+    ] = None,
+    family: Annotated[
+        str | None,
+        typer.Option(help="The model's family if it is your own, as module:Family or file.py:Family."),
+    ] = None,
+    family_option: FamilyOptions = None,
+    as_json: JsonFlag = False,
+    **options: Any,
+) -> None:
+    """Print the nodes that are most likely linked to nodes, by the likelihood of a saved model."""
+    estimator = _load_model(model, family, family_option)
+    names = [find_node(estimator.embedding_, text) for text in node]
+    candidates = None if among is None else _read_candidates(among, estimator.embedding_)
+    reading = select_options(options, READING_OPTIONS)
+    if reading and exclude is None:
+        raise ValueError(
+            f"--{next(iter(reading)).replace('_', '-')} is for the graph of --exclude; add --exclude GRAPH"
+        )
+    graph = None if exclude is None else runs.read_graph(exclude, reading)
+    found = zip(names, estimator.recommend(names, k, among=candidates, exclude=graph), strict=True)
+    rows = [(name, other, score) for name, recommended in found for other, score in recommended]
+    if as_json:
+        print(json.dumps([{"node": a, "recommended": b, "score": score} for a, b, score in rows], default=str))
+        return
+    print_table(["node", "recommended", "score"], [[str(a), str(b), f"{score:.4f}"] for a, b, score in rows])
+
+
+def _load_model(path: str, family: str | None, family_option: list[str] | None) -> Any:
+    from efge.models.base import NodeEmbedder
+
+    own = None if family is None else runs.make_family(family, runs.parse_family_options(family_option or []))
+    if own is None and family_option:
+        raise ValueError("--family-option is a parameter of your own family; add --family module:Family")
+    estimator = NodeEmbedder.load(path, family=own)
+    try:
+        _ = estimator.recommend  # type: ignore[attr-defined]
+    except AttributeError as error:
+        raise ValueError(f"{path}: {error}") from None
+    return estimator
+
+
+def _read_candidates(path: Path, embedding: Any) -> list[Hashable]:
+    """Return the nodes that a file lists; as names are text there, they are looked up like arguments."""
+    from efge.graph.text_edges import read_node_names
+    from efge.graph.text_lines import TextSource
+    from efge.io.files import open_input
+
+    with open_input(path) as stream:
+        texts = read_node_names(TextSource(stream, str(path)))
+    try:
+        return [find_node(embedding, text) for text in texts]
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
