@@ -120,6 +120,9 @@ def links(
     ] = None,
     family_option: FamilyOptions = None,
     test_size: Annotated[float, typer.Option(help="Fraction of the edges to remove and predict.")] = 0.5,
+    negative_pairs: Annotated[
+        str, typer.Option(help="How negative pairs are drawn: uniform, or in proportion to the nodes' degree.")
+    ] = "uniform",
     repeats: Annotated[int, typer.Option(help="Number of random splits; each trains the models anew.")] = 5,
     features: Annotated[
         str, typer.Option(help="Features of node pairs, separated by commas: hadamard, average, l1, l2, cosine, dot.")
@@ -141,7 +144,9 @@ def links(
     seed = int(parameters.pop("seed", 0))
     models = _make_models(split_commas(model) or ["normal"], family_option, parameters)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
-    splits = [efge.split_links(network, test_size, seed=(seed, number)) for number in range(repeats)]
+    splits = [
+        efge.split_links(network, test_size, negatives=negative_pairs, seed=(seed, number)) for number in range(repeats)
+    ]
     if save_splits is not None:
         for number, split in enumerate(splits):
             split.save(save_splits / f"split_{number}")
