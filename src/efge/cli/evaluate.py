@@ -168,10 +168,10 @@ def links(
 
 def _make_models(names: list[str], family_option: list[str] | None, parameters: dict[str, Any]) -> dict[str, Any]:
     families = runs.parse_family_options(family_option or [])
-    return {name: runs.make_model(name, families, _select_parameters(name, parameters, names)) for name in names}
+    return {name: runs.make_model(name, families, select_parameters(name, parameters, names)) for name in names}
 
 
-def _select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """Return the parameters that this model has, and those that no model has, which make_model rejects."""
     estimators = {other: MODELS.get(other, ("EFGE", other))[0] for other in names}
     return {
