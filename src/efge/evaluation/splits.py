@@ -173,8 +173,9 @@ def split_links(
     negatives : "uniform" or "degree"
         How negative pairs are drawn: all with the same probability, or in proportion to the product of their nodes'
         degrees in the full graph, as if end points of edges were paired at random. Edges join nodes of high degree, so
-        that degrees alone tell them from uniform pairs; they hardly tell them from pairs by degree. In a directed
-        graph, a pair starts at the source of an edge and ends at the target of one. The removed edges are the same.
+        that degrees alone tell them from uniform pairs; in a sparse graph, degrees do not tell them from pairs by
+        degree. In a directed graph, a pair starts at the source of an edge and ends at the target of one. The removed
+        edges are the same.
     seed : int, or sequence of int
         The same seed gives the same split.
 

@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -23,7 +24,9 @@ from efge.evaluation.links import link_metrics, pair_scores
 from efge.evaluation.splits import NEGATIVES, split_links
 from efge.experiments.contenders import Contender
 from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
+from efge.models.base import NodeEmbedder
 from efge.models.netmf import NetMF
 
 Labels = Mapping[Hashable, tuple[Hashable, ...]]
@@ -164,6 +167,11 @@ def reason_to_skip(source: Any, graph: Graph, memory_limit: int) -> str | None:
 
 
 def _fit(cell: JudgedCell, graph: Graph) -> tuple[float, Embedding]:
+    """Return the seconds of a training, and its vectors."""
+    if isinstance(cell.contender.source, NodeEmbedder):
+        # Loads compiled code, which may take longer than the training; small graphs may not suit all settings.
+        with suppress(ValueError):
+            cell.contender.embed(as_graph([(0, 1), (1, 2)]), cell.seed, cell.threads)
     start = time.perf_counter()
     embedding = cell.contender.embed(graph, cell.seed, cell.threads)
     return time.perf_counter() - start, embedding
