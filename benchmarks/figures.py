@@ -17,12 +17,18 @@ from collections.abc import Callable
 from pathlib import Path
 
 import figures_bench
+import figures_quality
 import figures_scores
 import figures_trials
 
 ROOT = Path(__file__).resolve().parents[1]
 
-BLOCKS: dict[str, Callable[[], str]] = {**figures_bench.BLOCKS, **figures_scores.BLOCKS, **figures_trials.BLOCKS}
+BLOCKS: dict[str, Callable[[], str]] = {
+    **figures_bench.BLOCKS,
+    **figures_quality.BLOCKS,
+    **figures_scores.BLOCKS,
+    **figures_trials.BLOCKS,
+}
 
 _BLOCK = re.compile(r"^<!-- figures: (?P<name>.*?) -->\n.*?^<!-- end figures -->$", re.M | re.S)
 _MARKER = re.compile(r"<!-- *(?:end +)?figures\b")

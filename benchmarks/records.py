@@ -51,16 +51,23 @@ def load(name: str, results: Path = RESULTS) -> dict[str, Table]:
 
 
 def save(
-    name: str, title: str, columns: Sequence[str], rows: Iterable[Sequence[Cell]], program: str, key: int = 0
+    name: str,
+    title: str,
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    program: str,
+    key: int = 0,
+    outdated: Iterable[tuple[Cell, ...]] = (),
 ) -> None:
     """Put a table that a program has just measured into its record; other tables of the record stay.
 
-    With a key, rows of the table that have other values in the first columns, as many as the key says, stay as well.
+    With a key, rows of the table that have other values in the first columns, as many as the key says, stay as well,
+    unless these values are outdated.
     """
     tables = load(name) if (RESULTS / f"{name}.json").exists() else {}
     new = [list(row) for row in rows]
     if key and title in tables:
-        measured = {tuple(row[:key]) for row in new}
+        measured = {tuple(row[:key]) for row in new} | set(outdated)
         new = [row for row in tables[title].rows if tuple(row[:key]) not in measured] + new
     today = datetime.now(timezone.utc).date().isoformat()
     machine = f"{platform.machine()}, {os.cpu_count()} cores"

@@ -36,6 +36,8 @@ from .evaluation.links import LinkScores as LinkScores
 from .evaluation.links import link_prediction as link_prediction
 from .evaluation.splits import LinkSplit as LinkSplit
 from .evaluation.splits import split_links as split_links
+from .experiments.benchmark import benchmark as benchmark
+from .experiments.standings import BenchmarkScores as BenchmarkScores
 from .explore.figure import plot_embedding as plot_embedding
 from .explore.page import write_page as write_page
 from .families.base import Family as Family

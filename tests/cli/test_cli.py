@@ -291,6 +291,10 @@ def test_links_compares_with_heuristics_and_saves_splits(folder):
     assert {row["method"] for row in scores if row["features"] == "likelihood"} == {"bernoulli"}
     split = efge.LinkSplit.load(folder / "splits" / "split_1")
     assert len(split.test_edges) == round(0.2 * 78)
+    run(*options, "--repeats", 1, "--save-splits", "by_degree", "--negative-pairs", "degree", cwd=folder)
+    expected = efge.split_links(folder / "friends.csv", 0.2, negatives="degree", seed=(0, 0))
+    loaded = efge.LinkSplit.load(folder / "by_degree" / "split_0")
+    assert loaded.test_non_edges.tolist() == expected.test_non_edges.tolist()
 
 
 @pytest.mark.parametrize(("model", "min_f1"), [("bigclam", 0.45), ("normal", 0.95)])

@@ -27,6 +27,19 @@ def test_a_graph_without_structure_is_predicted_at_chance():
     assert link_metrics(pair_scores(leaked, split, "dot"), len(split.test_edges))["auc"] > 0.7
 
 
+def test_degrees_do_not_tell_edges_from_degree_matched_pairs():
+    graph = nx.barabasi_albert_graph(400, 4, seed=0)
+    options = {"test_size": 0.3, "repeats": 2, "heuristics": ["preferential-attachment"]}
+    means = {
+        negatives: link_prediction(graph, {}, negatives=negatives, **options)
+        .summary("preferential-attachment", "-")
+        .mean
+        for negatives in ("uniform", "degree")
+    }
+    assert means["uniform"] > 0.7
+    assert 0.35 < means["degree"] < 0.55
+
+
 def test_two_communities_are_predicted_by_features_of_similarity():
     graph = nx.planted_partition_graph(2, 60, 0.3, 0.01, seed=1)
     scores = link_prediction(graph, efge.EFGE(dim=16, walks_per_node=20, seed=1), repeats=2)

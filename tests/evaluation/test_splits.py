@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import efge
-from efge.evaluation.splits import LinkSplit, split_links
+from efge.evaluation import splits
+from efge.evaluation.splits import NEGATIVES, LinkSplit, split_links
 from efge.graph.build import graph_from_edges
 from efge.graph.names import name_array
 
@@ -34,6 +35,7 @@ def unordered(pairs):
 
 @settings(max_examples=150, deadline=None)
 @given(
+    negatives=st.sampled_from(NEGATIVES),
     n=st.integers(3, 40),
     degree=st.floats(0.7, 6),
     directed=st.booleans(),
@@ -41,11 +43,11 @@ def unordered(pairs):
     test_size=st.floats(0.05, 0.95),
     seed=st.integers(0, 10**6),
 )
-def test_nothing_leaks_from_training_to_testing(n, degree, directed, weighted, test_size, seed):
+def test_nothing_leaks_from_training_to_testing(negatives, n, degree, directed, weighted, test_size, seed):
     graph = random_graph(n, round(n * degree), directed, weighted, seed)
     if graph.n_edges == graph.n_self_loops:
         return
-    split = split_links(graph, test_size, seed=seed)
+    split = split_links(graph, test_size, negatives=negatives, seed=seed)
     train, test = unordered(split.train_edges), unordered(split.test_edges)
     train_negatives, test_negatives = unordered(split.train_non_edges), unordered(split.test_non_edges)
     all_edges = {frozenset(arc) for arc in arcs(graph)}
@@ -124,9 +126,78 @@ def test_non_edges_are_uniform_among_all_pairs_without_an_edge():
     assert abs(found - found.mean()).max() < 5 * found.mean() ** 0.5
 
 
-def test_large_graphs_draw_their_non_edges():
+@pytest.mark.parametrize("listed", [True, False])
+def test_degree_matched_pairs_are_drawn_in_proportion_to_the_product_of_degrees(monkeypatch, listed):
+    if not listed:
+        monkeypatch.setattr(splits, "_MAX_LISTED_PAIRS", 0)
+    graph = nx.compose(nx.star_graph(6), nx.path_graph(8))
+    degree = dict(graph.degree)
+    rates = {frozenset(pair): degree[pair[0]] * degree[pair[1]] for pair in nx.non_edges(graph)}
+    draws = 1000
+    counts = dict.fromkeys(rates, 0)
+    converted = efge.as_graph(graph, nodes=range(8))
+    for seed in range(draws):
+        # Later pairs are drawn without those before them.
+        split = split_links(converted, 0.2, negatives="degree", seed=seed)
+        counts[frozenset(split.train_non_edges[0].tolist())] += 1
+    expected = {pair: draws * rate / sum(rates.values()) for pair, rate in rates.items()}
+    # Uniform draws would be off by more than six deviations where the product is smallest.
+    assert draws / len(rates) - min(expected.values()) > 6 * min(expected.values()) ** 0.5
+    assert all(abs(counts[pair] - mean) < 5 * mean**0.5 for pair, mean in expected.items())
+
+
+@pytest.mark.parametrize("nodes", [1000, 4000], ids=["listed", "drawn"])
+def test_degree_matched_pairs_have_the_degrees_of_end_points_of_edges(nodes):
+    graph = efge.as_graph(nx.barabasi_albert_graph(nodes, 3, seed=0))
+    of_end_points = (graph.degrees**2).sum() / graph.degrees.sum()
+    means = {}
+    for negatives in NEGATIVES:
+        split = split_links(graph, 0.3, negatives=negatives, seed=1)
+        means[negatives] = graph.degrees[np.concatenate([split.train_non_edges, split.test_non_edges])].mean()
+    # Pairs of two hubs are edges or drawn once only, which lowers the mean a little.
+    assert means["uniform"] == pytest.approx(graph.degrees.mean(), rel=0.1)
+    assert 0.75 * of_end_points < means["degree"] < 1.05 * of_end_points
+    assert 0.75 * of_end_points > 1.5 * means["uniform"]
+
+
+def test_degree_matched_pairs_of_a_directed_graph_go_from_sources_to_targets():
+    # Nodes below 40 are only cited by others, and those above only cite.
+    random = np.random.default_rng(0)
+    graph = efge.as_graph(np.column_stack([random.integers(40, 80, 300), random.integers(40, size=300)]), directed=True)
+    split = split_links(graph, 0.3, negatives="degree")
+    pairs = graph.names[np.concatenate([split.train_non_edges, split.test_non_edges])]
+    assert len(pairs) > 200
+    assert (pairs[:, 0] >= 40).all()
+    assert (pairs[:, 1] < 40).all()
+
+
+def test_the_edges_that_are_removed_do_not_depend_on_the_negative_pairs():
+    graph = random_graph(60, 200, False, False, 0)
+    uniform, by_degree = (split_links(graph, 0.3, negatives=negatives, seed=1) for negatives in NEGATIVES)
+    assert uniform.test_edges.tolist() == by_degree.test_edges.tolist()
+    assert uniform.test_non_edges.tolist() != by_degree.test_non_edges.tolist()
+    again = split_links(graph, 0.3, negatives="degree", seed=1)
+    assert again.test_non_edges.tolist() == by_degree.test_non_edges.tolist()
+
+
+def test_drawing_by_degree_ends_where_pairs_are_too_rare_to_be_found(monkeypatch):
+    monkeypatch.setattr(splits, "_MAX_LISTED_PAIRS", 0)
+    # Nearly all end points are in a clique, where every pair is an edge.
+    graph = nx.compose(nx.complete_graph(150), nx.path_graph(range(149, 156)))
+    split = split_links(graph, 0.3, negatives="degree")
+    assert 0 < len(split.train_non_edges) < len(split.train_edges)
+    assert "negative pairs are left for training" in " ".join(split.notes)
+
+
+def test_unknown_negatives_are_refused():
+    with pytest.raises(efge.EvaluationError, match="no negatives 'hubs'; known: uniform, degree"):
+        split_links([(0, 1)], negatives="hubs")
+
+
+@pytest.mark.parametrize("negatives", NEGATIVES)
+def test_large_graphs_draw_their_non_edges(negatives):
     graph = random_graph(5000, 20_000, False, False, 1)
-    split = split_links(graph, 0.5, seed=3)
+    split = split_links(graph, 0.5, negatives=negatives, seed=3)
     others = unordered(split.train_non_edges) + unordered(split.test_non_edges)
     assert len(set(others)) == len(others) == len(split.train_edges) + len(split.test_edges)
     assert not set(others) & {frozenset(arc) for arc in arcs(graph)}

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import embed, evaluate, recommend, reproduce
+from efge.cli import benchmark, embed, evaluate, recommend, reproduce
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -36,6 +36,7 @@ _EXAMPLES: dict[Any, str] = {
     evaluate.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
     evaluate.propagate: "efge propagate vectors.npz friends.csv -o smooth.npz --theta 0.7",
     evaluate.convert: "efge convert vectors.npz vectors.csv",
+    benchmark.benchmark: "efge benchmark friends.csv --labels labels.csv --models normal,hope --seeds 2 -o scores",
     reproduce.reproduce: "efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links",
 }
 

@@ -121,6 +121,9 @@ def links(
     ] = None,
     family_option: FamilyOptions = None,
     test_size: Annotated[float, typer.Option(help="Fraction of the edges to remove and predict.")] = 0.5,
+    negative_pairs: Annotated[
+        str, typer.Option(help="How negative pairs are drawn: uniform, or in proportion to the nodes' degree.")
+    ] = "uniform",
     repeats: Annotated[int, typer.Option(help="Number of random splits; each trains the models anew.")] = 5,
     features: Annotated[
         str,
@@ -145,7 +148,9 @@ def links(
     seed = int(parameters.pop("seed", 0))
     models = _make_models(split_commas(model) or [DEFAULT_MODEL], family_option, parameters)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
-    splits = [efge.split_links(network, test_size, seed=(seed, number)) for number in range(repeats)]
+    splits = [
+        efge.split_links(network, test_size, negatives=negative_pairs, seed=(seed, number)) for number in range(repeats)
+    ]
     if save_splits is not None:
         for number, split in enumerate(splits):
             split.save(save_splits / f"split_{number}")
@@ -167,10 +172,10 @@ def links(
 
 def _make_models(names: list[str], family_option: list[str] | None, parameters: dict[str, Any]) -> dict[str, Any]:
     families = runs.parse_family_options(family_option or [])
-    return {name: runs.make_model(name, families, _select_parameters(name, parameters, names)) for name in names}
+    return {name: runs.make_model(name, families, select_parameters(name, parameters, names)) for name in names}
 
 
-def _select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
+def select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -> dict[str, Any]:
     """Return the parameters that this model has, and those that no model has, which make_model rejects."""
     estimators = {other: MODELS.get(other, ("EFGE", other))[0] for other in names}
     return {

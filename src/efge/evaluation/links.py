@@ -56,6 +56,7 @@ def link_prediction(  # noqa: PLR0913
     models: Any,
     *,
     test_size: float = 0.5,
+    negatives: str = "uniform",
     repeats: int = 5,
     features: Iterable[str] = ALL_FEATURES,
     heuristics: Iterable[str] = tuple(HEURISTICS),
@@ -78,6 +79,9 @@ def link_prediction(  # noqa: PLR0913
         the model's own seed if it has one.
     test_size : float
         Fraction of the edges to remove and predict.
+    negatives : "uniform" or "degree"
+        How negative pairs are drawn: uniformly, or in proportion to the degrees of their nodes (see
+        :func:`split_links`).
     repeats : int
         Number of splits, each with new fits.
     features : iterable of str
@@ -95,7 +99,8 @@ def link_prediction(  # noqa: PLR0913
     seed : int
         Seed of the splits.
     splits : sequence of LinkSplit, optional
-        Use these splits, one for each repeat, instead of new ones.
+        Use these splits, one for each repeat, instead of new ones; `test_size`, `negatives` and `repeats` do not matter
+        then.
     progress : callable, optional
         Called with 1 after each model of each repeat, and after the heuristics of each repeat.
 
@@ -123,7 +128,7 @@ def link_prediction(  # noqa: PLR0913
         raise EvaluationError(f"C must be positive; got {C!r}")
     graph = as_graph(graph)
     if splits is None:
-        splits = [split_links(graph, test_size, seed=(seed, number)) for number in range(repeats)]
+        splits = [split_links(graph, test_size, negatives=negatives, seed=(seed, number)) for number in range(repeats)]
     report = progress or (lambda count: None)
     results: dict[Case, list[dict[str, float]]] = {}
     for number, split in enumerate(splits):

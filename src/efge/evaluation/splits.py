@@ -26,8 +26,12 @@ from efge.io.files import open_input, parse_json
 
 Pairs = npt.NDArray[np.int64]
 
+NEGATIVES = ("uniform", "degree")
 # Up to this number of pairs, all pairs without an edge are listed and shuffled; beyond it, pairs are drawn.
 _MAX_LISTED_PAIRS = 1 << 22
+# Drawing by degree ends when fewer than this fraction of the pairs drawn are new negative pairs: what is left are pairs
+# of nodes so rare that finding them would take forever.
+_MIN_NEW_PAIRS = 0.01
 _PARTS = ("train_edges", "train_non_edges", "test_edges", "test_non_edges")
 
 
@@ -150,12 +154,14 @@ class LinkSplit:
         return cls(graph, **parts, n_requested=header["n_requested"])
 
 
-def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int] = 0) -> LinkSplit:
+def split_links(
+    graph: Any, test_size: float = 0.5, *, negatives: str = "uniform", seed: int | Sequence[int] = 0
+) -> LinkSplit:
     """Remove a fraction of a graph's edges for testing, and draw as many negative pairs.
 
     Nodes that were connected stay connected: a random spanning forest is never removed. If too few other edges are
     left, all of them are removed, and :attr:`LinkSplit.notes` says so. Self loops are never removed and are not used as
-    pairs. Negative pairs are drawn uniformly from all pairs without an edge in either direction.
+    pairs. Negative pairs are distinct, and have no edge in either direction.
 
     Parameters
     ----------
@@ -164,6 +170,12 @@ def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int]
         easy to recognize and make scores look better than they are.
     test_size : float
         Fraction of the edges to remove, above 0 and below 1.
+    negatives : "uniform" or "degree"
+        How negative pairs are drawn: all with the same probability, or in proportion to the product of their nodes'
+        degrees in the full graph, as if end points of edges were paired at random. Edges join nodes of high degree, so
+        that degrees alone tell them from uniform pairs; in a sparse graph, degrees do not tell them from pairs by
+        degree. In a directed graph, a pair starts at the source of an edge and ends at the target of one. The removed
+        edges are the same.
     seed : int, or sequence of int
         The same seed gives the same split.
 
@@ -179,6 +191,8 @@ def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int]
     """
     if not 0 < test_size < 1:
         raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
+    if negatives not in NEGATIVES:
+        raise EvaluationError(f"no negatives {negatives!r}; known: {', '.join(NEGATIVES)}")
     graph = as_graph(graph)
     random = np.random.default_rng(seed)
     ends, weights = _list_edges(graph)
@@ -198,7 +212,11 @@ def split_links(graph: Any, test_size: float = 0.5, *, seed: int | Sequence[int]
         directed=graph.directed,
     )
     train, test = ends[is_pair & ~removed], ends[removed]
-    non_edges = _draw_non_edges(codes, len(train) + len(test), graph, random)
+    count = len(train) + len(test)
+    if negatives == "degree":
+        non_edges = _draw_by_degree(codes, count, ends[is_pair], graph, random)
+    else:
+        non_edges = _draw_non_edges(codes, count, graph, random)
     # If there are too few, both sides get their proportion, and the test set gets at least one.
     n_train = max(min(round(len(non_edges) * len(train) / (len(train) + len(test))), len(non_edges) - 1), 0)
     return LinkSplit(remaining, train, non_edges[:n_train], test, non_edges[n_train:], n_requested)
@@ -262,6 +280,54 @@ def _draw_non_edges(edge_codes: Pairs, count: int, graph: Graph, random: np.rand
     if graph.directed:
         pairs[flipped] = pairs[flipped, ::-1]
     return pairs
+
+
+def _draw_by_degree(edge_codes: Pairs, count: int, ends: Pairs, graph: Graph, random: np.random.Generator) -> Pairs:
+    """Draw distinct pairs without an edge in either direction, in proportion to the product of the nodes' degrees.
+
+    `ends` are the edges of the full graph. Fewer than `count` pairs are returned if there are no more, or if drawing
+    hardly finds any.
+    """
+    n = graph.n_nodes
+    sources, targets = (ends[:, 0], ends[:, 1]) if graph.directed else (ends.ravel(), ends.ravel())
+    out_degrees, in_degrees = np.bincount(sources, minlength=n), np.bincount(targets, minlength=n)
+    if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
+        low, high = np.triu_indices(n, 1)
+        rates = (out_degrees[low] * in_degrees[high] + out_degrees[high] * in_degrees[low]).astype(np.float64)
+        rates[np.isin(low.astype(np.int64) * n + high, edge_codes)] = 0
+        possible = np.flatnonzero(rates)
+        # The first of independent exponential times come in the order of draws without replacement.
+        order = np.argsort(random.exponential(size=len(possible)) / rates[possible])[:count]
+        pairs = np.column_stack([low[possible[order]], high[possible[order]]]).astype(np.int64)
+    else:
+        pairs = _draw_end_points(edge_codes, count, sources, targets, n, random)
+    first, second = pairs.T
+    forward, backward = out_degrees[first] * in_degrees[second], out_degrees[second] * in_degrees[first]
+    flipped = random.random(len(pairs)) * (forward + backward) < backward
+    if graph.directed:
+        pairs[flipped] = pairs[flipped, ::-1]
+    return pairs
+
+
+def _draw_end_points(
+    edge_codes: Pairs,
+    count: int,
+    sources: npt.NDArray[Any],
+    targets: npt.NDArray[Any],
+    n: int,
+    random: np.random.Generator,
+) -> Pairs:
+    """Pair end points of edges at random until there are enough distinct pairs without an edge."""
+    codes = np.empty(0, np.int64)
+    new, size = 1.0, 1
+    while len(codes) < count and new >= _MIN_NEW_PAIRS * size:
+        size = 2 * (count - len(codes)) + 1000
+        drawn = np.column_stack([random.choice(sources, size), random.choice(targets, size)])
+        candidates = _pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], n)
+        found = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
+        found = found[np.sort(np.unique(found, return_index=True)[1])]
+        codes, new = found, len(found) - len(codes)
+    return np.column_stack([codes[:count] // n, codes[:count] % n])
 
 
 def _write_columns(path: Path, columns: list[Any]) -> None:

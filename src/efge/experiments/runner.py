@@ -8,18 +8,15 @@ from __future__ import annotations
 import csv
 import io
 import json
-import multiprocessing
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import efge
 from efge.errors import EvaluationError
 from efge.experiments.plan import Cell, Plan, load_settings
+from efge.experiments.pool import run_in_processes
 from efge.experiments.scoring import Score, score_cell
 from efge.io.atomic import atomic_write
 from efge.parallel import available_threads
@@ -61,7 +58,7 @@ def run(
     total, done = sum(map(_cost, missing)), 0.0
     if progress is not None:
         progress(None, 0.0, total)
-    for cell, scores in _score_in_parallel(missing, processes or available_threads()):
+    for cell, scores in run_in_processes(score_cell, missing, processes or available_threads()):
         _write_scores(folder / "cells" / cell.path, scores)
         done += _cost(cell)
         if progress is not None:
@@ -71,46 +68,6 @@ def run(
 
 def _cost(cell: Cell) -> float:
     return _NETWORK_COSTS.get(cell.network, 1) * (0.1 if cell.study in ("networks", "dolphins") else 1.0)
-
-
-def _score_in_parallel(cells: list[Cell], processes: int) -> Iterable[tuple[Cell, list[Score]]]:
-    """Yield cells as they finish; only a few are submitted at a time, so that an interruption takes effect soon."""
-    if not cells:
-        return
-    # A forked child would share locks with threads of this process.
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=_end_with_parent)
-    waiting, running = iter(cells), dict[Future[list[Score]], Cell]()
-    try:
-        while True:
-            for cell in waiting:
-                running[pool.submit(score_cell, cell)] = cell
-                if len(running) > processes:
-                    break
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
-    except BaseException:
-        # Waiting for running cells may take minutes.
-        for child in multiprocessing.active_children():
-            child.terminate()
-        raise
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
-
-
-def _end_with_parent() -> None:
-    """Leave Ctrl-C to the parent process, and exit when the parent is killed."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    parent = multiprocessing.parent_process()
-    assert parent is not None, "this runs in child processes only"
-
-    def exit_after_parent() -> None:
-        parent.join()
-        os._exit(1)
-
-    threading.Thread(target=exit_after_parent, daemon=True).start()
 
 
 def _check_settings(folder: Path) -> None:
