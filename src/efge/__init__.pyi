@@ -19,6 +19,9 @@ from .errors import (
     GraphError as GraphError,
 )
 from .errors import (
+    QualityWarning as QualityWarning,
+)
+from .errors import (
     TrainingError as TrainingError,
 )
 from .evaluation.classification import (
@@ -62,6 +65,7 @@ from .graph.inputs import as_graph as as_graph
 from .graph.readers import read_graph as read_graph
 from .models.bigclam import BigClam as BigClam
 from .models.deepwalk import DeepWalk as DeepWalk
+from .models.diagnostics import Diagnostics as Diagnostics
 from .models.efge import EFGE as EFGE
 from .models.hope import HOPE as HOPE
 from .models.line import LINE as LINE

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from efge.embedding.embedding import Embedding
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.models.diagnostics import Diagnostics
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
 
@@ -33,6 +34,7 @@ class NodeEmbedder:
     """
 
     embedding_: Embedding
+    diagnostics_: Diagnostics
     fit: Callable[..., Any]
 
     @classmethod

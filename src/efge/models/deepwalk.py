@@ -42,6 +42,8 @@ class DeepWalk(WalkEmbedder):
         The vectors, under the names of the nodes.
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs at that point.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 

@@ -69,6 +69,8 @@ class EFGE(WalkEmbedder):
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point. They come from walks that training does not use (except for a corpus of fewer than a hundred walks).
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 

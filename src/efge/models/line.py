@@ -17,6 +17,7 @@ from efge.graph.inputs import as_graph
 from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.parallel import available_threads
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
@@ -65,6 +66,8 @@ class LINE(NodeEmbedder):
     history_ : dict
         For each order, "pairs" trained so far and the mean "log_likelihood" of held-out edges and their negative
         samples at that point.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -134,6 +137,8 @@ class LINE(NodeEmbedder):
             self.history_[order] = trained.history
             parts.append(trained.centers)
         self.embedding_ = Embedding._owning(np.hstack(parts), graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
+        warn_if_poor(self)
         return self
 
     def _check_orders(self) -> tuple[str, ...]:

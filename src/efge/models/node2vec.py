@@ -46,6 +46,8 @@ class Node2Vec(WalkEmbedder):
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 

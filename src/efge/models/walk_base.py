@@ -14,6 +14,7 @@ from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.progress import Progress
 from efge.training.checkpoints import Checkpoints
 from efge.training.settings import Settings
@@ -121,6 +122,7 @@ class WalkEmbedder(NodeEmbedder):
             self._store_result(walks, error.trained)
             raise
         self._store_result(walks, trained)
+        warn_if_poor(self)
         return self
 
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
@@ -145,6 +147,8 @@ class WalkEmbedder(NodeEmbedder):
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.history_ = trained.history
+        family = None if self._settings().softmax else self._family()
+        self.diagnostics_ = diagnose(walks.graph, self.embedding_, trained, family)
 
 
 def _prepare_checkpoints(checkpoint: Checkpoints | PathLike | None) -> Checkpoints | None:
