@@ -87,13 +87,13 @@ def cosines(first: Floats, second: Floats) -> Floats:
 
 
 def _effective_rank(centered: Floats, first: Rows, second: Rows) -> float:
-    """Return the participation ratio of the eigenvalues of C = mean of x x': the square of their sum by their squares' sum.
+    """Return the participation ratio of the covariance's eigenvalues: their sum, squared, by the sum of their squares.
 
-    The sum is the mean of x'x; the sum of squares is the mean of (x'y)^2 over all x and y. A sample of pairs of different
-    rows estimates the latter without a product of matrices.
+    The sum is the mean of x'x; the sum of squares is the mean of (x'y)^2 over all x and y, which a sample of pairs of
+    different rows estimates without a product of matrices.
     """
     squares = np.einsum("ij,ij->i", centered, centered)
     products = np.einsum("ij,ij->i", centered[first], centered[second])
     share_equal = 1 / len(centered)
     square_sum = share_equal * float((squares**2).mean()) + (1 - share_equal) * float((products**2).mean())
-    return float(squares.mean() ** 2 / square_sum) if square_sum else 0.0
+    return max(1.0, float(squares.mean() ** 2 / square_sum)) if square_sum else 0.0

@@ -38,9 +38,8 @@ _MIN_LINKED_NODES = 50
 _CANDIDATE_EDGES = 1 << 15
 # The best constant score is searched for among this many, and then again between the neighbors of the best.
 _CONSTANT_SCORES, _REFINEMENTS = 63, 2
-# Relative gains: below the first, vectors are worse than a constant score. Vectors that are nearly parallel below the
-# second, or that do not separate edges below the third, are of little use.
-_WORSE, _NO_GAIN, _SMALL_GAIN = -0.01, 0.01, 0.05
+# Relative gains: below the first, vectors are worse than a constant score; below the second, hardly better.
+_WORSE, _NO_GAIN = -0.01, 0.01
 # Separations between the first two are too close to chance; from the third on, even nearly parallel vectors are sound.
 _CHANCE, _CLEAR_SEPARATION = (0.4, 0.6), 0.95
 # Learning rates outside of this range are named as the likely cause.
@@ -160,6 +159,8 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
     """
     random = sample_generator()
     first, second = _sample_edges(graph, random)
+    if not len(first):
+        return np.nan
     mean = sample_rows(embedding.vectors, linked, random).mean(axis=0, dtype=np.float64)
     shuffled = random.permutation(second)
     apart = (first != shuffled) & ~_are_edges(graph, first, shuffled)
@@ -170,9 +171,10 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
 def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows]:
     """Draw the ends of edges that are not loops, in proportion to their weights."""
     n_entries, weights = len(graph.indices), graph.weights
-    edges = random.integers(max(n_entries, 1), size=SAMPLE_SIZE if weights is None else _CANDIDATE_EDGES)
-    edges = edges if n_entries else edges[:0]
-    if weights is not None and n_entries:
+    if not n_entries:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    edges = random.integers(n_entries, size=SAMPLE_SIZE if weights is None else _CANDIDATE_EDGES)
+    if weights is not None:
         # Divided first by the largest, as the sum of huge weights may be infinite.
         chances = weights[edges].astype(np.float64)
         chances /= chances.max()
@@ -184,8 +186,6 @@ def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows
 
 def _are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
     """Return whether there is an edge from each node to another, by a binary search among its sorted neighbors."""
-    if not len(first):
-        return np.zeros(0, bool)
     low, end = graph.indptr[first].astype(np.int64), graph.indptr[first + 1].astype(np.int64)
     high, last = end, len(graph.indices) - 1
     while (low < high).any():
@@ -198,7 +198,7 @@ def _are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]
 
 def _auc(positives: Floats, negatives: Floats) -> float:
     """Return the probability that a positive exceeds a negative; equal values count one half."""
-    if not len(positives) or not len(negatives):
+    if not len(negatives):
         return np.nan
     ranked = np.sort(negatives)
     below = ranked.searchsorted(positives, "left") + ranked.searchsorted(positives, "right")
@@ -239,16 +239,18 @@ def _constant_log_likelihood(family: Family, trained: Trained) -> float:
 
 def warn_if_poor(model: Any) -> None:
     """Warn if the diagnostics of a fitted model say that its vectors are of little use."""
-    n_linked = len(model.embedding_) - model.diagnostics_.isolated_nodes
-    symptom = _symptom(model.diagnostics_) if n_linked >= _MIN_LINKED_NODES else None
-    if symptom is not None:
-        warnings.warn(f"{model!r}: {symptom}; {_advice(model)}", QualityWarning, stacklevel=3)
+    diagnostics = model.diagnostics_
+    if len(model.embedding_) - diagnostics.isolated_nodes < _MIN_LINKED_NODES:
+        return
+    untrained, uninformative = _untrained(diagnostics), _uninformative(diagnostics)
+    if untrained or uninformative:
+        advice = _advice(model, another_family=not untrained)
+        warnings.warn(f"{model!r}: {untrained or uninformative}; {advice}", QualityWarning, stacklevel=3)
 
 
-def _symptom(diagnostics: Diagnostics) -> str | None:
-    """Describe what is wrong with vectors, if anything is."""
-    gain, separation, cosine = diagnostics.relative_gain, diagnostics.separation, diagnostics.mean_cosine
-    initial, final = diagnostics.initial_log_likelihood, diagnostics.log_likelihood
+def _untrained(diagnostics: Diagnostics) -> str | None:
+    """Describe what is wrong if training has not come as far as a constant score."""
+    initial, final, gain = diagnostics.initial_log_likelihood, diagnostics.log_likelihood, diagnostics.relative_gain
     if initial is not None and final is not None and final < initial:
         return f"held-out pairs are less likely after training than before (log-likelihood {final:.3f}, {initial:.3f})"
     if gain is not None and gain < _WORSE:
@@ -256,24 +258,29 @@ def _symptom(diagnostics: Diagnostics) -> str | None:
             "held-out pairs are less likely than if all pairs of nodes had the same score (log-likelihood"
             f" {final:.3f}, {diagnostics.constant_log_likelihood:.3f})"
         )
-    if separation is None or cosine is None:
+    return None
+
+
+def _uninformative(diagnostics: Diagnostics) -> str | None:
+    """Describe what is wrong if the vectors of all nodes are about the same, or do not know the edges."""
+    gain, separation, cosine = diagnostics.relative_gain, diagnostics.separation, diagnostics.mean_cosine
+    if separation is None or cosine is None or (gain is not None and gain > _NO_GAIN):
         return None
-    if cosine > NEARLY_PARALLEL and separation < _CLEAR_SEPARATION and (gain is None or gain < _NO_GAIN):
+    if cosine > NEARLY_PARALLEL and separation < _CLEAR_SEPARATION:
         return f"all vectors are nearly parallel (random pairs have a mean cosine of {cosine:.3f}) and tell little"
-    if _CHANCE[0] < separation < _CHANCE[1] and (gain is None or gain < _SMALL_GAIN):
+    if _CHANCE[0] < separation < _CHANCE[1]:
         return f"linked nodes are hardly closer than random ones (AUC {separation:.2f})"
     return None
 
 
-def _advice(model: Any) -> str:
+def _advice(model: Any, another_family: bool) -> str:
     """Say which parameters of a model to change."""
     parameters = model.get_params()
-    rate, low, high = parameters["learning_rate"], *_USUAL_RATES
+    rate, (low, high) = parameters["learning_rate"], _USUAL_RATES
     if rate > high:
         return f"lower learning_rate (it is {rate:g})"
-    amount = next(name for name in ("walks_per_node", "samples") if name in parameters)
-    changes = [f"raise learning_rate (it is {rate:g})"] if rate < low else []
-    changes.append(f"raise {amount}" if not changes else amount)
-    normal = type(parameters.get("family")).__name__ == "Normal" or parameters.get("family") == "normal"
-    changes += ["try another family, such as EFGE('bernoulli')"] if normal else []
+    amount = "walks_per_node" if "walks_per_node" in parameters else "samples"
+    changes = [f"raise learning_rate (it is {rate:g}) or {amount}" if rate < low else f"raise {amount}"]
+    if another_family and "normal" in repr(parameters.get("family")).lower():
+        changes.append("try another family, such as EFGE('bernoulli')")
     return ", or ".join(changes)
