@@ -12,6 +12,7 @@ from efge.evaluation.links import FEATURES, SIMILARITIES, link_metrics, link_pre
 from efge.evaluation.splits import LinkSplit, split_links
 
 
+@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_a_graph_without_structure_is_predicted_at_chance():
     # The remaining edges of a random graph say nothing about the removed ones; a model that saw those would do better.
     graph = nx.gnm_random_graph(400, 3000, seed=0)
@@ -58,6 +59,7 @@ def test_saved_splits_can_be_used_again(tmp_path):
     assert reused.raw["HOPE", "dot"]["auc"].tolist() == fresh.raw["HOPE", "dot"]["auc"].tolist()
 
 
+@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_edges_of_a_directed_graph_are_predicted():
     graph = nx.planted_partition_graph(2, 60, 0.25, 0.005, seed=1, directed=True)
     model = efge.EFGE(dim=16, walks_per_node=20, seed=1)
@@ -115,3 +117,27 @@ def test_scores_become_tables_and_bars():
     # Best on top.
     widths = [bar.get_width() for bar in axes.patches]
     assert widths == sorted(widths)
+
+
+class Opposite(efge.HOPE):
+    """Vectors of a complete bipartite graph that point away from each other across an edge."""
+
+    def fit(self, X, y=None):
+        graph = efge.as_graph(X)
+        sides = np.where(np.array(graph.names) < 15, 1.0, -1.0)
+        self.embedding_ = efge.Embedding(np.column_stack([sides, np.ones(len(sides))]), graph.names)
+        return self
+
+
+def test_a_feature_that_is_worse_than_chance_is_explained():
+    graph = efge.as_graph(nx.complete_bipartite_graph(15, 15), nodes=range(30))
+    models = {"opposite": Opposite(seed=0)}
+    scores = link_prediction(
+        graph, models, test_size=0.2, repeats=2, features=["cosine", "hadamard"], heuristics=["jaccard"]
+    )
+    assert scores.summary("opposite", "cosine").mean < 0.1
+    assert len(scores.notes) == 1
+    assert scores.notes[0].startswith(
+        "opposite: the AUC of cosine is below .5: linked nodes point away from each other"
+    )
+    assert scores.notes[0] in scores.to_markdown()
