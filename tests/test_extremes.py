@@ -324,7 +324,6 @@ def test_walks_on_a_star_of_a_million_alternate(star, strategy):
     assert returned == MANY if strategy == efge.Node2VecWalk(1e-300, 1e300) else returned < 20
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_a_star_of_a_million_is_trained_and_scored(star):
     model = efge.EFGE(dim=2, walks_per_node=1, walk_length=3, window=1, seed=0).fit(star)
     assert_finite(model.embedding_, star)
@@ -348,7 +347,6 @@ def test_a_million_isolated_nodes_are_trained():
     assert_finite(efge.NetMF(dim=2, seed=0).fit(graph).embedding_, graph)
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_a_long_path_is_read_walked_and_trained(write):
     n = 100_000
     graph = efge.read_graph(write("path.txt", "".join(f"{i} {i + 1}\n" for i in range(n))))

@@ -12,7 +12,6 @@ from efge.evaluation.links import FEATURES, SIMILARITIES, link_metrics, link_pre
 from efge.evaluation.splits import LinkSplit, split_links
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_a_graph_without_structure_is_predicted_at_chance():
     # The remaining edges of a random graph say nothing about the removed ones; a model that saw those would do better.
     graph = nx.gnm_random_graph(400, 3000, seed=0)
@@ -59,7 +58,6 @@ def test_saved_splits_can_be_used_again(tmp_path):
     assert reused.raw["HOPE", "dot"]["auc"].tolist() == fresh.raw["HOPE", "dot"]["auc"].tolist()
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 def test_edges_of_a_directed_graph_are_predicted():
     graph = nx.planted_partition_graph(2, 60, 0.25, 0.005, seed=1, directed=True)
     model = efge.EFGE(dim=16, walks_per_node=20, seed=1)

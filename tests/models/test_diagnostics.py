@@ -15,6 +15,8 @@ from efge.embedding.geometry import count_zero_rows, measure_geometry
 from efge.models.diagnostics import _are_edges, _auc, _constant_log_likelihood, diagnose
 from efge.training.trainer import Trained
 
+pytestmark = pytest.mark.filterwarnings("error::efge.QualityWarning")
+
 QUICK = {"dim": 32, "seed": 0, "threads": 1}
 
 

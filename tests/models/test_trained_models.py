@@ -38,7 +38,6 @@ def test_scikit_learns_estimator_checks_pass(estimator, check):
         check(estimator)
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 @each_model
 def test_the_same_bits_at_any_number_of_threads(model):
     graph = nx.barabasi_albert_graph(2000, 3, seed=1)

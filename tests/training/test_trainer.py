@@ -26,7 +26,6 @@ def digest(model):
     return hashlib.sha256(b"".join(np.ascontiguousarray(table).tobytes() for table in tables)).hexdigest()
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
 @pytest.mark.parametrize("family", ["bernoulli", "poisson", "normal", "bernoulli-poisson"])
 def test_the_same_bits_at_any_number_of_threads(family):
     graph = nx.barabasi_albert_graph(3000, 3, seed=1)
