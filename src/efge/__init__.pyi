@@ -20,6 +20,9 @@ from .errors import (
     GraphError as GraphError,
 )
 from .errors import (
+    QualityWarning as QualityWarning,
+)
+from .errors import (
     TrainingError as TrainingError,
 )
 from .evaluation.classification import (
@@ -66,6 +69,7 @@ from .graph.readers import read_graph as read_graph
 from .models.base import NodeEmbedder as NodeEmbedder
 from .models.bigclam import BigClam as BigClam
 from .models.deepwalk import DeepWalk as DeepWalk
+from .models.diagnostics import Diagnostics as Diagnostics
 from .models.efge import EFGE as EFGE
 from .models.hope import HOPE as HOPE
 from .models.line import LINE as LINE

@@ -1,4 +1,4 @@
-"""Exceptions, and checks that several packages share."""
+"""Exceptions and warnings, and checks that several packages share."""
 
 from numbers import Integral
 from typing import Any
@@ -47,6 +47,22 @@ class TrainingError(RuntimeError):
     def __init__(self, message: str, trained: Any = None) -> None:
         super().__init__(message)
         self.trained = trained
+
+
+class QualityWarning(UserWarning):
+    """Vectors that say little about the graph; the message tells what was seen and what to change.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> import efge
+    >>> edges = [(i, (i + step) % 60) for i in range(60) for step in (1, 2)]
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     model = efge.EFGE(dim=8, walks_per_node=1, seed=0).fit(edges)
+    >>> caught[0].category.__name__
+    'QualityWarning'
+    """
 
 
 class EmbeddingError(InputError):

@@ -15,6 +15,7 @@ from contextlib import suppress
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import efge
 from efge.cli import console
@@ -102,6 +103,8 @@ def test_the_record_beside_an_output_repeats_the_run_byte_for_byte(folder):
     assert record["fingerprint"] == efge.read_graph(folder / "friends.csv").fingerprint()
     assert record["config"]["dim"] == 8
     assert record["log_likelihood"] < 0
+    assert record["diagnostics"]["log_likelihood"] == round(record["log_likelihood"], 4)
+    assert 0 <= record["diagnostics"]["separation"] <= 1
     assert record["seconds"] > 0
     before = (folder / "v.npz").read_bytes()
     (folder / "v.npz").unlink()
@@ -374,6 +377,34 @@ def test_info_estimates_memory_and_time(folder):
     statistics = json.loads(run("info", "friends.csv", "--json", cwd=folder).stdout)
     assert (statistics["nodes"], statistics["edges"]) == (34, 78)
     assert statistics["embed bytes"] > 2 * 34 * 128 * 4
+
+
+def test_info_describes_vectors(folder):
+    random = np.random.default_rng(0).normal(size=(60, 4))
+    random[0] = 0
+    efge.Embedding(random).save(folder / "v.npz")
+    done = json.loads(run("info", "v.npz", "--json", cwd=folder).stdout)
+    assert (done["nodes"], done["dimensions"], done["zero vectors"]) == (60, 4, 1)
+    assert abs(done["mean cosine"]) < 0.1
+    assert 3 < done["effective rank"] < 5
+    assert "parallel" not in run("info", "v.npz", cwd=folder).stdout
+    efge.Embedding(random + 100).save(folder / "v.csv")
+    assert "nearly parallel" in run("info", "v.csv", "--vectors", cwd=folder).stdout
+    assert_fails(run("info", "v.npz", "--directed", cwd=folder), "v.npz has vectors, which take no options of graphs")
+
+
+def test_info_reads_a_sparse_matrix_as_a_graph(folder):
+    scipy.sparse.save_npz(folder / "matrix.npz", scipy.sparse.eye_array(5, k=1, format="csr"))
+    assert json.loads(run("info", "matrix.npz", "--json", cwd=folder).stdout)["edges"] == 4
+    (folder / "broken.npz").write_bytes(b"PK damaged")
+    assert_fails(run("info", "broken.npz", cwd=folder), "broken.npz")
+
+
+def test_classify_shows_the_majority_class(folder):
+    assert run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--seed", 1, cwd=folder).returncode == 0
+    arguments = ("classify", "v.npz", "labels.csv", "--ratios", "0.5", "--repeats", 2)
+    assert "| majority class | 0.5000 |" in run(*arguments, cwd=folder).stdout
+    assert json.loads(run(*arguments, "--json", cwd=folder).stdout)["majority"]["micro_f1"] == 0.5
 
 
 def test_data_sets_can_be_used_as_graphs(networks, monkeypatch):

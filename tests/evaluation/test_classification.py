@@ -133,3 +133,20 @@ def test_a_fitted_estimator_scores_as_its_embedding():
     labels = {i: i // 10 for i in range(20)}
     raw = [node_classification(x, labels, ratios=[0.5], repeats=3).raw for x in (model, model.embedding_)]
     assert raw[0][(0.5,)]["micro_f1"].tolist() == raw[1][(0.5,)]["micro_f1"].tolist()
+
+
+def test_the_majority_row_is_the_score_of_the_most_frequent_class():
+    labels = ["a"] * 6 + ["b"] * 3 + ["c"]
+    scores = node_classification(np.eye(10), labels, ratios=[0.5], repeats=2)
+    assert scores.majority == pytest.approx({"micro_f1": 0.6, "macro_f1": (2 * 6 / 16) / 3, "accuracy": 0.6})
+    assert "| majority class | 0.6000 | 0.2500 | 0.6000 |" in scores.to_markdown()
+    assert list(scores.to_pandas()["ratio"]) == [0.5] * 3
+
+
+def test_the_majority_row_of_several_labels_has_as_many_frequent_ones_as_a_node_has():
+    labels = [["a"]] * 4 + [["a", "b"]] * 3 + [["c", "b"]] * 3
+    majority = node_classification(np.eye(10), labels, ratios=[0.5], repeats=2).majority
+    # Known counts: a for four nodes, a and b for six, of 16 labels. Unknown: a and b for all, as over half have each.
+    assert majority["micro_f1 (counts known)"] == pytest.approx((4 + 6 + 3) / 16)
+    assert majority["micro_f1 (counts unknown)"] == pytest.approx(2 * (7 + 6) / (16 + 20))
+    assert majority["accuracy (counts known)"] == pytest.approx(0.7)

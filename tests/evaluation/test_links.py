@@ -144,3 +144,26 @@ def test_scores_become_tables_and_bars():
     # Best on top.
     widths = [bar.get_width() for bar in axes.patches]
     assert widths == sorted(widths)
+
+
+class Opposite(efge.HOPE):
+    """Vectors of a complete bipartite graph that point away from each other across an edge."""
+
+    def fit(self, X, y=None):
+        graph = efge.as_graph(X)
+        sides = np.where(np.array(graph.names) < 15, 1.0, -1.0)
+        self.embedding_ = efge.Embedding(np.column_stack([sides, np.ones(len(sides))]), graph.names)
+        return self
+
+
+def test_a_feature_that_is_worse_than_chance_is_explained():
+    graph = efge.as_graph(nx.complete_bipartite_graph(15, 15), nodes=range(30))
+    models = {"opposite": Opposite(seed=0)}
+    scores = link_prediction(
+        graph, models, test_size=0.2, repeats=2, features=["cosine", "hadamard"], heuristics=["jaccard"]
+    )
+    assert scores.summary("opposite", "cosine").mean < 0.1
+    below = [note for note in scores.notes if "below .5" in note]
+    assert len(below) == 1
+    assert below[0].startswith("opposite: the AUC of cosine is below .5: linked nodes point away from each other")
+    assert below[0] in scores.to_markdown()

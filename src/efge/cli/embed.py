@@ -53,22 +53,65 @@ _USUAL_WALKS_PER_NODE = 24
 
 @with_options(READING_OPTIONS)
 def info(
-    graph: GraphArgument,
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A graph file, - for standard input, the name of a data set, or a file of vectors."
+        ),
+    ],
     dim: Annotated[int, typer.Option(help="Number of dimensions for which to estimate memory and time.")] = 128,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="The file has vectors, not a graph. \\[default: from the file]")
+    ] = False,
     as_json: JsonFlag = False,
     **options: Any,
 ) -> None:
-    """Print statistics of a graph, and estimates of the memory and time to embed it."""
+    """Print statistics of a graph, and estimates of the memory and time to embed it; or statistics of vectors."""
+    from efge.embedding.formats import holds_vectors
+
+    if vectors or holds_vectors(graph):
+        _print_vector_statistics(graph, select_options(options, READING_OPTIONS), as_json)
+        return
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     statistics = _graph_statistics(network)
     peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
     if as_json:
         print(json.dumps(statistics | {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}))
         return
+    _print_statistics(statistics)
+    print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
+
+
+def _print_statistics(statistics: Mapping[str, Any]) -> None:
     for name, value in statistics.items():
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
         print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
-    print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
+
+
+def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: bool) -> None:
+    from efge.embedding.geometry import count_zero_rows, measure_geometry
+
+    if set(reading) - {"format"}:
+        raise ValueError(f"{path} has vectors, which take no options of graphs; got {', '.join(reading)}")
+    embedding = efge.Embedding.load(path, reading.get("format"))
+    geometry = measure_geometry(embedding.vectors)
+    statistics: dict[str, float] = {
+        "nodes": len(embedding),
+        "dimensions": embedding.dim,
+        "zero vectors": count_zero_rows(embedding.vectors),
+    }
+    if len(embedding) > 1:
+        statistics["mean cosine"] = round(geometry.mean_cosine, 4)
+        statistics["effective rank"] = round(geometry.effective_rank, 1)
+    if as_json:
+        print(json.dumps(statistics))
+        return
+    _print_statistics(statistics)
+    if geometry.nearly_parallel:
+        print(
+            "The vectors are nearly parallel: neighbors by cosine mean little. Train with more walks or another family,"
+            " or subtract the mean vector before use."
+        )
 
 
 def _graph_statistics(graph: Graph) -> dict[str, Any]:
@@ -230,6 +273,7 @@ def embed(
         _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:
         _plot_history(estimator, plot)
+    log_verbose(", ".join(f"{name} {value}" for name, value in estimator.diagnostics_.to_dict().items()))
     log_info(f"wrote {estimator.embedding_!r} to {run.output} in {format_duration(seconds)}, seed {estimator.seed_}")
 
 

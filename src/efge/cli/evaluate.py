@@ -103,7 +103,8 @@ def classify(
 
 def _print_scores(scores: Scores, as_json: bool, plot: Path | None) -> None:
     if as_json:
-        print(json.dumps({"scores": scores.records(), "notes": list(scores.notes)}))
+        majority = {"majority": scores.majority} if isinstance(scores, efge.ClassificationScores) else {}
+        print(json.dumps({"scores": scores.records(), "notes": list(scores.notes)} | majority))
     else:
         print(scores.to_markdown())
     if plot is not None:

@@ -214,4 +214,5 @@ def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str,
         "edges": graph.n_edges,
         "seconds": round(seconds, 3),
         "log_likelihood": likelihoods[-1] if likelihoods else None,
+        "diagnostics": model.diagnostics_.to_dict(),
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,6 +51,18 @@ _SUFFIXES = {
     ".w2v": "word2vec",
     ".bin": "word2vec-binary",
 }
+
+
+def holds_vectors(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is certainly one of vectors, and not a graph; tables and texts could be either."""
+    kind = _SUFFIXES.get(Path(path).suffix.lower())
+    if kind == "npz":
+        try:
+            with zipfile.ZipFile(path) as archive:
+                return "vectors.npy" in archive.namelist()
+        except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+            return False
+    return kind == "word2vec-binary" or Path(path).suffix.lower() in (".vec", ".w2v")
 
 
 def write_vectors(path: str | os.PathLike[str], format: str | None, vectors: Vectors, names: Names) -> None:  # noqa: A002

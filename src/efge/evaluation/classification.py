@@ -44,6 +44,10 @@ class ClassificationScores(Scores):
         vector.
     absent_classes : dict
         For each ratio, the mean number of classes without any node in the training set.
+    majority : dict
+        Each metric of a prediction that needs no vectors, on all labelled nodes: the most frequent class for every
+        node, or, where nodes have several classes and their number is known, that many of the most frequent ones. It is
+        the last row of the table.
 
     Examples
     --------
@@ -58,6 +62,10 @@ class ClassificationScores(Scores):
     n_without_vector: int
     n_unknown: int
     absent_classes: dict[float, float]
+    majority: Metrics
+
+    def _baseline_rows(self, digits: int) -> list[list[str]]:
+        return [["majority class", *(f"{self.majority[name]:.{digits}f}" for name in self.metrics)]]
 
 
 def node_classification(  # noqa: PLR0913
@@ -200,6 +208,16 @@ def _metrics(truth: Bools, predicted: Bools, protocol: str) -> Metrics:
     }
 
 
+def _majority_metrics(targets: Targets) -> Metrics:
+    """Return the metrics of the prediction that gives every node the most frequent classes."""
+    members, shares = targets.members, targets.members.mean(axis=0)
+    ranking = np.broadcast_to(shares, members.shape)
+    if not targets.is_multilabel:
+        return _metrics(members, _top_classes(ranking, np.ones(len(members), int)), "")
+    known = _metrics(members, _top_classes(ranking, members.sum(axis=1)), " (counts known)")
+    return known | _metrics(members, ranking > 0.5, " (counts unknown)")
+
+
 def _collect_scores(
     results: list[list[Metrics]], ratios: list[float], targets: Targets, graph: Any
 ) -> ClassificationScores:
@@ -222,6 +240,7 @@ def _collect_scores(
         notes.append(f"Mean number of classes without a training node, of {len(targets.classes)}: {listed}.")
     raw_scores: dict[Case, dict[str, Floats]] = {(ratio,): raw for ratio, raw in zip(ratios, by_ratio, strict=True)}
     scores = ClassificationScores(("ratio",), raw_scores, tuple(notes))
+    scores.majority = _majority_metrics(targets)
     scores.classes, scores.n_nodes, scores.absent_classes = targets.classes, len(targets.rows), absent
     scores.n_without_label, scores.n_without_vector, scores.n_unknown = targets.without_label, without_vector, unknown
     return scores

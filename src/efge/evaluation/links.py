@@ -14,7 +14,7 @@ from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_positive_integers
 from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
-from efge.evaluation.results import Case, Scores
+from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
 from efge.graph.inputs import as_graph
 
@@ -35,6 +35,12 @@ SIMILARITIES: dict[str, Callable[[Vectors, Vectors], Floats]] = {
 # The score of a model that gives pairs a probability: the one feature that is not computed from vectors alone.
 LIKELIHOOD = "likelihood"
 ALL_FEATURES = (*FEATURES, *SIMILARITIES, LIKELIHOOD)
+# What it means if a feature ranks removed edges below negative pairs.
+_NO_TRANSFER = "what the classifier learned from the remaining edges does not hold for the removed ones"
+_BELOW_CHANCE = dict.fromkeys(FEATURES, _NO_TRANSFER) | {
+    "cosine": "linked nodes point away from each other; use hadamard, or another family or window",
+    "dot": "linked nodes have smaller scores than others; use hadamard, or another family or window",
+}
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
 _CHUNK = 1 << 16
 
@@ -108,7 +114,7 @@ def link_prediction(  # noqa: PLR0913
     -------
     LinkScores
         ``auc``, ``average_precision`` and ``hits@k`` on the test pairs. A note is added if fewer edges than requested
-        could be removed.
+        could be removed, and where a feature of a model is worse than chance.
 
     Examples
     --------
@@ -139,7 +145,16 @@ def link_prediction(  # noqa: PLR0913
             results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
-    return LinkScores(("method", "features"), raw, tuple(notes))
+    return LinkScores(("method", "features"), raw, (*notes, *_notes_below_chance(raw)))
+
+
+def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
+    """Yield a note for each feature of a model that ranks removed edges below negative pairs."""
+    for (method, feature), metrics in raw.items():
+        auc = summarize(metrics["auc"])
+        # With one repeat, the deviation is NaN; a mean that is below one half by less than the deviation may be chance.
+        if feature in _BELOW_CHANCE and auc.mean + np.nan_to_num(auc.sd) < 0.5:
+            yield f"{method}: the AUC of {feature} is below .5: {_BELOW_CHANCE[str(feature)]}."
 
 
 def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:

@@ -181,8 +181,13 @@ class Scores:
                 cells.append(f"{summary.mean:.{digits}f}{deviation}")
                 repeats = max(repeats, summary.repeats)
             rows.append(cells)
+        rows += self._baseline_rows(digits)
         caption = (f"Means of {repeats} repeats ± standard deviation.",) if repeats > 1 else ()
         return "\n\n".join([markdown([*self.keys, *self.metrics], rows), *caption, *self.notes])
+
+    def _baseline_rows(self, digits: int) -> list[list[str]]:
+        """Return rows of the table that are no cases: what is known without any vectors."""
+        return []
 
     def plot(self, metric: str | None = None, axes: Axes | None = None) -> Axes:
         """Draw the scores: curves with confidence intervals where cases are numbers, bars where they are methods.

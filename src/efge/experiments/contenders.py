@@ -33,7 +33,8 @@ def library_methods() -> dict[str, Any]:
     (EFGE(), EFGE(family='poisson'))
     """
     families = {name: efge.EFGE(name) for name in FAMILIES}
-    baselines = (efge.DeepWalk, efge.Node2Vec, efge.LINE, efge.HOPE, efge.NetMF)
+    families |= {f"efge-{name[:4]}": efge.EFGE.paper(name) for name in ("bernoulli", "poisson", "normal")}
+    baselines = (efge.DeepWalk, efge.Node2Vec, efge.LINE, efge.HOPE, efge.NetMF, efge.ProNE)
     models = {model.__name__.lower(): model() for model in baselines}
     return {"default": efge.EFGE(), **families, **models, "bigclam": efge.BigClam(DIM)}
 

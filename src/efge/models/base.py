@@ -17,6 +17,7 @@ import numpy.typing as npt
 from efge.embedding.embedding import Embedding
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.models.diagnostics import Diagnostics
 from efge.models.files import read_model, write_model
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class NodeEmbedder:
     """
 
     embedding_: Embedding
+    diagnostics_: Diagnostics
     fit: Callable[..., Any]
 
     @classmethod

@@ -17,6 +17,7 @@ from efge.errors import check_positive_integers
 from efge.graph.inputs import as_graph
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose
 from efge.parallel import available_threads
 from efge.progress import Progress
 from efge.random import resolve_seed
@@ -74,6 +75,8 @@ class BigClam(NodeEmbedder):
         Which nodes are members of which communities; :func:`efge.communities` returns the same by name.
     history_ : dict
         "log_likelihood" of the graph before the first and after each of the "sweeps".
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -164,6 +167,7 @@ class BigClam(NodeEmbedder):
         self.seed_, self.n_communities_, self.n_iter_ = seed, number, ascent.sweeps
         self.history_ = {"sweeps": list(range(ascent.sweeps + 1)), "log_likelihood": ascent.log_likelihoods}
         self.embedding_ = Embedding._owning(ascent.factors.astype(np.float32), graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
         self.threshold_ = adjacency.threshold
         return self
 

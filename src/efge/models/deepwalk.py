@@ -46,6 +46,8 @@ class DeepWalk(WalkEmbedder):
         How often the walks visit each node, in the order of the rows.
     directed_ : bool
         Whether the graph is directed.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 

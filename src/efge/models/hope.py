@@ -17,6 +17,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
 
@@ -68,6 +69,8 @@ class HOPE(NodeEmbedder):
         The beta that was used.
     directed_ : bool
         Whether the graph is directed.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -127,6 +130,7 @@ class HOPE(NodeEmbedder):
         random = np.random.default_rng(int(stream_key(seed, 0, "start")))
         vectors, singular_values = _factorize(graph, beta, self.dim, random)
         self.embedding_ = Embedding._owning(vectors, graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
         self.singular_values_ = singular_values
         self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
         if progress is not None:

@@ -16,6 +16,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
+from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.models.scoring import PairScorer
 from efge.parallel import available_threads
 from efge.progress import Progress
@@ -70,6 +71,8 @@ class LINE(PairScorer):
         samples at that point.
     directed_ : bool
         Whether the graph is directed.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -141,6 +144,8 @@ class LINE(PairScorer):
         centers, contexts = (np.hstack(tables) for tables in zip(*parts, strict=True))
         self.embedding_ = Embedding._owning(centers, graph.names)
         self.context_embedding_ = Embedding._owning(contexts, graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
+        warn_if_poor(self)
         return self
 
     def _check_orders(self) -> tuple[str, ...]:

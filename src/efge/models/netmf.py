@@ -18,6 +18,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose
 from efge.parallel import available_memory
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
@@ -81,6 +82,8 @@ class NetMF(NodeEmbedder):
         The singular values, largest first.
     form_ : str
         The form that was used, "small" or "large".
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -213,6 +216,7 @@ class NetMF(NodeEmbedder):
         vectors = np.zeros((graph.n_nodes, self.dim), np.float32)
         vectors[linked, : len(sizes)] = columns * (column_signs(columns) * np.sqrt(sizes))
         self.embedding_ = Embedding._owning(vectors, graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
         self.singular_values_ = np.zeros(self.dim)
         self.singular_values_[: len(sizes)] = sizes
 

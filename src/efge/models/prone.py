@@ -12,6 +12,7 @@ from efge.errors import check_positive_integers
 from efge.graph.factorization import factor_edges
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose
 from efge.progress import Progress
 from efge.random import resolve_seed
 
@@ -54,6 +55,8 @@ class ProNE(NodeEmbedder):
         The vectors, under the names of the nodes.
     singular_values_ : array of `dim` floats
         The singular values of the sparse matrix, largest first.
+    diagnostics_ : Diagnostics
+        Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
         The seed that was used.
 
@@ -120,6 +123,7 @@ class ProNE(NodeEmbedder):
         vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
         propagate_vectors(vectors, graph, "band-pass", **parameters)
         self.embedding_ = Embedding._owning(vectors, graph.names)
+        self.diagnostics_ = diagnose(graph, self.embedding_)
         self.seed_ = seed
         if progress is not None:
             progress(Progress(1, 1, math.nan))

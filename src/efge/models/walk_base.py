@@ -14,6 +14,7 @@ from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
+from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.progress import Progress
 from efge.training.checkpoints import Checkpoints
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
@@ -126,6 +127,8 @@ class WalkEmbedder(NodeEmbedder):
             raise
         self._store_result(walks, trained)
         self._filter(walks, storage)
+        self.diagnostics_ = diagnose(walks.graph, self.embedding_, trained, None if settings.softmax else family)
+        warn_if_poor(self)
         return self
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:

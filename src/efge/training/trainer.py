@@ -6,7 +6,6 @@ kernel therefore never calls a family, and trains all of them, a user's own incl
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -35,19 +34,18 @@ from efge.training.workspace import make_workspace, merge_scale, positions_per_c
 
 # Chunks of a held-out sample that threads share.
 _EVALUATION_CHUNKS = 8
-# Entries of vectors seldom exceed 3, and no sound training has brought them this far.
-_HUGE_ENTRY = 100.0
 
 
 @dataclass
 class Trained:
-    """Vectors of nodes as centers and as contexts, how often walks visit each node, and the state of training."""
+    """Vectors of nodes as centers and as contexts, visits of nodes, the state of training, and its held-out pairs."""
 
     centers: Floats
     contexts: Floats
     visits: npt.NDArray[np.int64]
     total_pairs: int  # of all walks
     state: TrainingState = field(default_factory=TrainingState)
+    held_out: HeldOutSample = field(default_factory=lambda: np.empty((0, 2), np.int64))
 
     @property
     def history(self) -> dict[str, list[float]]:
@@ -104,10 +102,10 @@ def train(
     manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, asdict(settings)))
     with Threads(walks.threads) as threads, manager.session():
         monitor = _make_monitor(run, threads)
+        trained.held_out = monitor.sample
         monitor.state = trained.state = run.learning_rate.state = manager.restore((trained.centers, trained.contexts))
         _train_chunks(run, trained, threads, monitor, manager, progress or (lambda report: None))
     trained.centers, trained.contexts = _final_tables(run)
-    _warn_if_exploding(family, settings, trained)
     return trained
 
 
@@ -251,16 +249,3 @@ def divergence_error(family: Family, settings: Settings, place: str, trained: Tr
         " learned before are in embedding_",
         trained,
     )
-
-
-def _warn_if_exploding(family: Family, settings: Settings, trained: Trained) -> None:
-    """Warn if steps were so large that vectors became huge and no better."""
-    first, last = (trained.history["log_likelihood"][i] for i in (0, -1))
-    largest = max(trained.centers.max(initial=0.0), -trained.centers.min(initial=0.0))
-    if last < first and largest > _HUGE_ENTRY:
-        warnings.warn(
-            f"{family!r}: held-out pairs are less likely after training than before, and the vectors are huge; lower"
-            f" learning_rate (it is {settings.learning_rate:g})",
-            RuntimeWarning,
-            stacklevel=4,
-        )

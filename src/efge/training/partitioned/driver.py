@@ -106,9 +106,9 @@ def train_partitioned(
                 monitor.state = run.learning_rate.state = manager.restore(engine.restored_tables())
                 _train_waves(run, engine, monitor, manager, settings.patience, progress or (lambda report: None))
         except DivergedError:
-            trained = Trained(*engine.collect(), visits, sum(pairs), monitor.state)
+            trained = Trained(*engine.collect(), visits, sum(pairs), monitor.state, monitor.sample)
             raise divergence_error(family, settings, f"wave {monitor.state.chunks_done}", trained) from None
-        return Trained(*engine.collect(), visits, sum(pairs), monitor.state)
+        return Trained(*engine.collect(), visits, sum(pairs), monitor.state, monitor.sample)
 
 
 def _check_supported(walks: Walks, settings: Settings) -> None:

@@ -1,0 +1,288 @@
+"""Diagnostics of a fit: numbers that tell, without labels, whether vectors say anything about the graph.
+
+The thresholds were found on generated graphs and on published networks: see the page on troubleshooting.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.embedding.embedding import Embedding
+from efge.embedding.geometry import (
+    NEARLY_PARALLEL,
+    SAMPLE_SIZE,
+    Floats,
+    Rows,
+    cosines,
+    count_zero_rows,
+    measure_geometry,
+    sample_generator,
+    sample_rows,
+)
+from efge.errors import QualityWarning
+from efge.families.base import Family, evaluate_at
+from efge.graph.graph import Graph
+from efge.kernels.csr import clear_columns
+
+if TYPE_CHECKING:
+    from efge.training.trainer import Trained
+
+# Graphs with fewer linked nodes are not warned about: chance decides too much there.
+_MIN_LINKED_NODES = 50
+# In a weighted graph, edges are drawn in proportion to their weights from this many that are drawn uniformly.
+_CANDIDATE_EDGES = 1 << 15
+# The best constant score is searched for among this many, and then again between the neighbors of the best.
+_CONSTANT_SCORES, _REFINEMENTS = 63, 2
+# Relative gains: below the first, vectors are worse than a constant score; below the second, hardly better.
+_WORSE, _NO_GAIN = -0.01, 0.01
+# Separations between the first two are too close to chance; from the third on, even nearly parallel vectors are sound.
+_CHANCE, _CLEAR_SEPARATION = (0.4, 0.6), 0.95
+# Learning rates outside of this range are named as the likely cause.
+_USUAL_RATES = (0.01, 0.1)
+
+
+@dataclass(frozen=True)
+class Diagnostics:
+    """What a fit's vectors look like, and what they say about the graph; all figures come from small samples.
+
+    Attributes
+    ----------
+    separation : float or None
+        Probability that the two ends of an edge are closer than two random nodes of the same degrees, by the cosine of
+        the vectors minus their mean: .5 means that the vectors do not know the edges. It is below .5 where linked nodes
+        differ, as in a bipartite graph with a window of 1. None without edges.
+    mean_cosine : float or None
+        Mean cosine of random pairs of nodes; near 1, all vectors are nearly parallel. None with less than two nodes.
+    effective_rank : float or None
+        Number of directions that the vectors, minus their mean, use.
+    zero_vectors : int
+        Number of nodes whose vector is zero.
+    isolated_nodes : int
+        Number of nodes without any edge. Nothing can be learned about them, and the other figures leave them out.
+    initial_log_likelihood, log_likelihood : float or None
+        Mean log-likelihood of held-out pairs and their negative samples before and after training.
+    constant_log_likelihood : float or None
+        The same for the best model that gives every pair of nodes the same score.
+    recent_gain : float or None
+        Share of the gain in log-likelihood that came in the last quarter of training; small after convergence.
+
+    Examples
+    --------
+    >>> import efge
+    >>> ring = [(i, (i + step) % 60) for i in range(60) for step in (1, 2)]
+    >>> diagnostics = efge.EFGE("bernoulli", dim=8, seed=0).fit(ring).diagnostics_
+    >>> diagnostics.separation > 0.9, diagnostics.zero_vectors
+    (True, 0)
+    """
+
+    separation: float | None
+    mean_cosine: float | None
+    effective_rank: float | None
+    zero_vectors: int
+    isolated_nodes: int
+    initial_log_likelihood: float | None = None
+    log_likelihood: float | None = None
+    constant_log_likelihood: float | None = None
+    recent_gain: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures that apply to the model, by name, with four digits.
+
+        Examples
+        --------
+        >>> Diagnostics(0.91, 0.25, 7.5, 0, 0).to_dict()
+        {'separation': 0.91, 'mean_cosine': 0.25, 'effective_rank': 7.5, 'zero_vectors': 0, 'isolated_nodes': 0}
+        """
+        return {name: round(value, 4) for name, value in asdict(self).items() if value is not None}
+
+    @property
+    def relative_gain(self) -> float | None:
+        """Gain in log-likelihood over a constant score, relative to what a constant score gains over no training.
+
+        It is below 0 if the vectors are worse than a constant score.
+
+        Examples
+        --------
+        >>> Diagnostics(0.91, 0.25, 7.5, 0, 0, -4.0, -2.5, -3.0).relative_gain
+        0.5
+        """
+        initial, final, constant = self.initial_log_likelihood, self.log_likelihood, self.constant_log_likelihood
+        if initial is None or final is None or constant is None or not constant > initial:
+            return None
+        return (final - constant) / (constant - initial)
+
+
+def diagnose(
+    graph: Graph, embedding: Embedding, trained: Trained | None = None, family: Family | None = None
+) -> Diagnostics:
+    """Diagnose the vectors of a graph's nodes.
+
+    With a training, its likelihoods are part of the diagnostics; with a family, that of a constant score is, too.
+
+    Examples
+    --------
+    >>> from efge.graph.inputs import as_graph
+    >>> graph = as_graph([("a", "b")], nodes=["a", "b", "c"])
+    >>> diagnose(graph, Embedding([[1], [2], [0]], graph.names)).zero_vectors
+    1
+    """
+    vectors, linked = embedding.vectors, _linked_rows(graph)
+    geometry = measure_geometry(vectors, linked)
+    figures = {
+        "separation": _separation(graph, embedding, linked),
+        "mean_cosine": geometry.mean_cosine,
+        "effective_rank": geometry.effective_rank,
+    }
+    figures |= {} if trained is None else _likelihoods(trained, family)
+    known: dict[str, Any] = {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
+    n_zero, n_isolated = count_zero_rows(vectors), graph.n_nodes - len(linked)
+    return Diagnostics(zero_vectors=n_zero, isolated_nodes=n_isolated, **known)
+
+
+def _linked_rows(graph: Graph) -> Rows:
+    """Return the nodes that have an edge, in or out."""
+    isolated = graph.degrees == 0
+    if graph.directed:
+        clear_columns(graph.indices, isolated)
+    return np.flatnonzero(~isolated)
+
+
+def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
+    """Return the AUC of edges against pairs of their ends that are no edges, by the cosine of centered vectors.
+
+    Pairs without an edge come from shuffling the ends of the edges, so that both kinds have nodes of the same degrees.
+    """
+    random = sample_generator()
+    first, second = _sample_edges(graph, random)
+    if not len(first):
+        return np.nan
+    mean = sample_rows(embedding.vectors, linked, random).mean(axis=0, dtype=np.float64)
+    shuffled = random.permutation(second)
+    apart = (first != shuffled) & ~_are_edges(graph, first, shuffled)
+    source, target, other = (embedding.vectors[rows] - mean for rows in (first, second, shuffled))
+    return _auc(cosines(source, target), cosines(source[apart], other[apart]))
+
+
+def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows]:
+    """Draw the ends of edges that are not loops, in proportion to their weights."""
+    n_entries, weights = len(graph.indices), graph.weights
+    if not n_entries:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+    edges = random.integers(n_entries, size=SAMPLE_SIZE if weights is None else _CANDIDATE_EDGES)
+    if weights is not None:
+        # Divided first by the largest, as the sum of huge weights may be infinite.
+        chances = weights[edges].astype(np.float64)
+        chances /= chances.max()
+        edges = random.choice(edges, SAMPLE_SIZE, p=chances / chances.sum())
+    first = np.searchsorted(graph.indptr, edges, side="right") - 1
+    second = graph.indices[edges].astype(np.int64)
+    return first[first != second], second[first != second]
+
+
+def _are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
+    """Return whether there is an edge from each node to another, by a binary search among its sorted neighbors."""
+    low, end = graph.indptr[first].astype(np.int64), graph.indptr[first + 1].astype(np.int64)
+    high, last = end, len(graph.indices) - 1
+    while (low < high).any():
+        middle = (low + high) // 2
+        is_smaller = (low < high) & (graph.indices[np.minimum(middle, last)] < second)
+        low, high = np.where(is_smaller, middle + 1, low), np.where(is_smaller, high, middle)
+    found: npt.NDArray[np.bool_] = (low < end) & (graph.indices[np.minimum(low, last)] == second)
+    return found
+
+
+def _auc(positives: Floats, negatives: Floats) -> float:
+    """Return the probability that a positive exceeds a negative; equal values count one half."""
+    if not len(negatives):
+        return np.nan
+    ranked = np.sort(negatives)
+    below = ranked.searchsorted(positives, "left") + ranked.searchsorted(positives, "right")
+    return float(below.mean() / (2 * len(negatives)))
+
+
+def _likelihoods(trained: Trained, family: Family | None) -> dict[str, float]:
+    """Return the held-out log-likelihoods of a training; without held-out pairs, they are NaN."""
+    history = np.array(trained.history["log_likelihood"])
+    gain = history[-1] - history[0]
+    quarter = (len(history) - 1) // 4
+    return {
+        "initial_log_likelihood": history[0],
+        "log_likelihood": history[-1],
+        "constant_log_likelihood": np.nan if family is None else _constant_log_likelihood(family, trained),
+        "recent_gain": (history[-1] - history[-1 - quarter]) / gain if gain > 0 and quarter else np.nan,
+    }
+
+
+def _constant_log_likelihood(family: Family, trained: Trained) -> float:
+    """Return the highest mean log-likelihood of the held-out sample if all scores are the same."""
+    sample = trained.held_out
+    if not len(sample):
+        return np.nan
+    # A negative that is the context itself does not count.
+    negatives = float((sample[:, 2:] != sample[:, 1:2]).sum(axis=1).mean())
+    low, high = family.bounds
+    for _ in range(_REFINEMENTS):
+        scores = np.linspace(low, high, _CONSTANT_SCORES + 2)[1:-1]
+        values = [
+            evaluate_at(family, "log_prob", 1.0, s) + negatives * evaluate_at(family, "log_prob", 0.0, s)
+            for s in scores
+        ]
+        best, step = int(np.argmax(values)), (high - low) / (_CONSTANT_SCORES + 1)
+        low, high = scores[best] - step, scores[best] + step
+    return max(values)
+
+
+def warn_if_poor(model: Any) -> None:
+    """Warn if the diagnostics of a fitted model say that its vectors are of little use."""
+    diagnostics = model.diagnostics_
+    if len(model.embedding_) - diagnostics.isolated_nodes < _MIN_LINKED_NODES:
+        return
+    untrained, uninformative = _untrained(diagnostics), _uninformative(diagnostics)
+    if untrained or uninformative:
+        advice = _advice(model, another_family=not untrained)
+        warnings.warn(f"{model!r}: {untrained or uninformative}; {advice}", QualityWarning, stacklevel=3)
+
+
+def _untrained(diagnostics: Diagnostics) -> str | None:
+    """Describe what is wrong if training has not come as far as a constant score."""
+    initial, final, gain = diagnostics.initial_log_likelihood, diagnostics.log_likelihood, diagnostics.relative_gain
+    if initial is not None and final is not None and final < initial:
+        return f"held-out pairs are less likely after training than before (log-likelihood {final:.3f}, {initial:.3f})"
+    if gain is not None and gain < _WORSE:
+        return (
+            "held-out pairs are less likely than if all pairs of nodes had the same score (log-likelihood"
+            f" {final:.3f}, {diagnostics.constant_log_likelihood:.3f})"
+        )
+    return None
+
+
+def _uninformative(diagnostics: Diagnostics) -> str | None:
+    """Describe what is wrong if the vectors of all nodes are about the same, or do not know the edges."""
+    gain, separation, cosine = diagnostics.relative_gain, diagnostics.separation, diagnostics.mean_cosine
+    if separation is None or cosine is None or (gain is not None and gain > _NO_GAIN):
+        return None
+    if cosine > NEARLY_PARALLEL and separation < _CLEAR_SEPARATION:
+        return f"all vectors are nearly parallel (random pairs have a mean cosine of {cosine:.3f}) and tell little"
+    if _CHANCE[0] < separation < _CHANCE[1]:
+        return f"linked nodes are hardly closer than random ones (AUC {separation:.2f})"
+    return None
+
+
+def _advice(model: Any, another_family: bool) -> str:
+    """Say which parameters of a model to change."""
+    parameters = model.get_params()
+    rate, (low, high) = parameters["learning_rate"], _USUAL_RATES
+    if rate > high:
+        return f"lower learning_rate (it is {rate:g})"
+    amount = "walks_per_node" if "walks_per_node" in parameters else "samples"
+    if parameters.get(amount) == "auto":
+        amount += f" (it was {model.walks_per_node_:.0f})"
+    changes = [f"raise learning_rate (it is {rate:g}) or {amount}" if rate < low else f"raise {amount}"]
+    if another_family and "normal" in repr(parameters.get("family")).lower():
+        changes.append("try another family, such as EFGE('bernoulli')")
+    return ", or ".join(changes)

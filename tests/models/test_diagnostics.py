@@ -1,0 +1,190 @@
+"""Diagnostics: planted good and bad fits are told apart without labels, and the figures are what they claim to be."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.metrics import roc_auc_score
+
+import efge
+from efge.embedding.geometry import count_zero_rows, measure_geometry
+from efge.models.diagnostics import _are_edges, _auc, _constant_log_likelihood, diagnose
+from efge.training.trainer import Trained
+
+pytestmark = pytest.mark.filterwarnings("error::efge.QualityWarning")
+
+QUICK = {"dim": 32, "seed": 0, "threads": 1}
+
+
+def dense_blocks(n=1000, blocks=4, degree=20, inside=0.8, seed=0):
+    """Return a graph with communities and with hubs: expected degrees have a heavy tail."""
+    random = np.random.default_rng(seed)
+    block = random.integers(blocks, size=n)
+    weight = random.pareto(2.0, size=n) + 1
+    first = random.choice(n, size=n * degree // 2, p=weight / weight.sum())
+    second = random.choice(n, size=len(first), p=weight / weight.sum())
+    for number in range(blocks):
+        rows = np.flatnonzero((block[first] == number) & (random.random(len(first)) < inside))
+        members = np.flatnonzero(block == number)
+        second[rows] = random.choice(members, size=len(rows), p=weight[members] / weight[members].sum())
+    distinct = first != second
+    return efge.as_graph(np.column_stack([first, second])[distinct], nodes=list(range(n)))
+
+
+@pytest.fixture(scope="module")
+def blocks():
+    return dense_blocks()
+
+
+@pytest.mark.parametrize(
+    ("family", "changes", "message"),
+    [
+        ("normal", {"walks_per_node": 10}, "nearly parallel.*raise walks_per_node, or try .* EFGE\\('bernoulli'\\)$"),
+        ("normal", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),
+        ("bernoulli", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),
+        ("poisson", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),
+        ("poisson", {"learning_rate": 2e-4}, "; raise learning_rate \\(it is 0.0002\\) or walks_per_node$"),
+        ("bernoulli", {"learning_rate": 5.0}, "less likely after training than before.*lower learning_rate"),
+        ("normal", {"learning_rate": 5.0}, "lower learning_rate \\(it is 5\\)$"),
+    ],
+)  # fmt: skip
+def test_a_bad_fit_warns_and_says_what_to_change(blocks, family, changes, message):
+    with pytest.warns(efge.QualityWarning, match=message) as caught:
+        efge.EFGE(family, **({"walks_per_node": 5} | QUICK | changes)).fit(blocks)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(("family", "walks"), [("normal", 80), ("bernoulli", 20), ("poisson", 20)])
+def test_a_good_fit_does_not_warn(blocks, family, walks):
+    diagnostics = efge.EFGE(family, walks_per_node=walks, **QUICK).fit(blocks).diagnostics_
+    assert diagnostics.separation > 0.75
+    assert diagnostics.relative_gain > 0.01
+    assert diagnostics.recent_gain < 0.1
+
+
+@pytest.mark.parametrize("family", ["normal", "bernoulli", "poisson"])
+@pytest.mark.parametrize(
+    "graph",
+    [nx.grid_2d_graph(12, 12), nx.path_graph(200), nx.random_labeled_tree(200, seed=1), nx.star_graph(100)],
+    ids=["grid", "path", "tree", "star"],
+)
+def test_sparse_graphs_do_not_warn(graph, family):
+    efge.EFGE(family, **QUICK).fit(graph)
+
+
+@pytest.mark.parametrize("model", [efge.DeepWalk(walks_per_node=1, **QUICK), efge.LINE(samples=2000, **QUICK)])
+def test_baselines_that_are_not_trained_enough_warn(blocks, model):
+    with pytest.warns(efge.QualityWarning, match=r"linked nodes are hardly closer than random ones \(AUC 0.5\d\)"):
+        model.fit(blocks)
+
+
+def test_small_graphs_do_not_warn():
+    small = efge.EFGE(walks_per_node=1, **QUICK).fit(nx.path_graph(49))
+    assert small.diagnostics_.relative_gain < -0.01
+    isolated = efge.as_graph([(i, i + 1) for i in range(48)], nodes=list(range(100)))
+    assert efge.EFGE(walks_per_node=1, **QUICK).fit(isolated).diagnostics_.isolated_nodes == 51
+
+
+def test_a_graph_in_which_all_are_linked_has_no_separation_and_does_not_warn():
+    assert efge.EFGE(**QUICK).fit(nx.complete_graph(60)).diagnostics_.separation is None
+
+
+@pytest.mark.parametrize(
+    "model",
+    [efge.HOPE(dim=8, seed=0), efge.NetMF(dim=8, seed=0), efge.BigClam(n_communities=4, seed=0, max_iter=20)],
+    ids=lambda model: type(model).__name__,
+)
+def test_models_without_held_out_pairs_have_the_other_figures(blocks, model):
+    figures = model.fit(blocks).diagnostics_.to_dict()
+    assert list(figures) == ["separation", "mean_cosine", "effective_rank", "zero_vectors", "isolated_nodes"]
+    assert figures["separation"] > 0.6
+
+
+def test_random_vectors_do_not_separate_edges_and_planted_ones_do():
+    cliques = efge.as_graph(nx.disjoint_union_all([nx.complete_graph(10)] * 20))
+    random = np.random.default_rng(0)
+    chance = diagnose(cliques, efge.Embedding(random.normal(size=(200, 16)), cliques.names))
+    assert chance.separation == pytest.approx(0.5, abs=0.06)
+    planted = np.repeat(random.normal(size=(20, 16)), 10, axis=0) + 0.01 * random.normal(size=(200, 16))
+    assert diagnose(cliques, efge.Embedding(planted + 100.0, cliques.names)).separation == 1.0
+    bipartite = efge.as_graph(nx.complete_bipartite_graph(30, 30))
+    sides = np.repeat([[1.0, 0.0], [-1.0, 0.0]], 30, axis=0)
+    assert diagnose(bipartite, efge.Embedding(sides, bipartite.names)).separation == 0.0
+
+
+def test_edges_are_drawn_by_their_weights():
+    """Light edges join nodes that are far apart, and would bring the separation to one half."""
+    heavy = [(2 * i, 2 * i + 1, 1e30) for i in range(100)]
+    light = [(i, (i + 37) % 200, 1e-30) for i in range(200)]
+    graph = efge.as_graph(heavy + light, nodes=list(range(200)))
+    vectors = np.repeat(np.random.default_rng(0).normal(size=(100, 16)), 2, axis=0)
+    assert diagnose(graph, efge.Embedding(vectors)).separation > 0.99
+
+
+def test_edges_are_found_among_the_neighbors():
+    graph = efge.as_graph(nx.gnp_random_graph(60, 0.3, seed=0, directed=True))
+    first, second = np.divmod(np.arange(3600), 60)
+    expected = graph.to_scipy().toarray()[first, second] > 0
+    np.testing.assert_array_equal(_are_edges(graph, first, second), expected)
+
+
+def test_the_area_under_the_curve_is_that_of_scikit_learn():
+    random = np.random.default_rng(0)
+    positives, negatives = random.integers(5, size=40) + 1.0, random.integers(5, size=60) + 0.0
+    truth = np.arange(100) < 40
+    assert _auc(positives, negatives) == pytest.approx(roc_auc_score(truth, np.concatenate([positives, negatives])))
+
+
+@pytest.mark.parametrize(
+    ("family", "expected"),
+    [
+        # With 1 context and 4 negatives, the best mean of every observation is .2.
+        (efge.Bernoulli(), np.log(0.2) + 4 * np.log(0.8)),
+        (efge.Poisson(), np.log(0.2) - 1),
+        (efge.Normal(), -0.5 * (0.8**2 + 4 * 0.2**2) - 2.5 * np.log(2 * np.pi)),
+    ],
+    ids=repr,
+)
+def test_the_constant_score_is_the_best_one(family, expected):
+    sample = np.array([[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]])
+    empty = np.zeros((0, 1), np.float32)
+    assert _constant_log_likelihood(family, Trained(empty, empty, held_out=sample)) == pytest.approx(expected, abs=1e-3)
+    # A negative that is the context itself does not count.
+    fewer = np.column_stack([sample, [1, 1]])
+    assert _constant_log_likelihood(family, Trained(empty, empty, held_out=fewer)) == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize(("spread", "rank"), [([1, 0, 0, 0], 1), ([1, 1, 0, 0], 2), ([1, 1, 1, 1], 4)])
+def test_the_effective_rank_counts_directions(spread, rank):
+    vectors = np.random.default_rng(0).normal(size=(5000, 4)) * spread + 50.0
+    geometry = measure_geometry(vectors.astype(np.float32))
+    assert geometry.effective_rank == pytest.approx(rank, rel=0.2)
+    assert geometry.nearly_parallel
+    assert not measure_geometry((vectors - 50.0).astype(np.float32) @ np.eye(4, dtype=np.float32)).nearly_parallel
+
+
+def test_zero_vectors_are_counted():
+    assert count_zero_rows(np.array([[0, 0], [0, 1e-40], [1, 0], [0, 0]], np.float32)) == 2
+    graph = efge.as_graph([("a", "b")], nodes=["a", "b", "c"])
+    diagnostics = efge.HOPE(dim=2, seed=0).fit(graph).diagnostics_
+    assert (diagnostics.zero_vectors, diagnostics.isolated_nodes) == (1, 1)
+
+
+def test_the_same_fit_has_the_same_diagnostics(blocks):
+    one, two = (
+        efge.EFGE("bernoulli", dim=8, walks_per_node=20, seed=0, threads=threads).fit(blocks).diagnostics_
+        for threads in (1, 2)
+    )
+    assert one == two
+
+
+def test_diagnostics_do_not_load_scikit_learn():
+    fit = "efge.EFGE(dim=4, seed=0).fit([(i, i + 1) for i in range(99)]).diagnostics_"
+    code = f"import sys, efge; {fit}; print('sklearn' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
+    assert done.stdout.strip() == "False"
