@@ -89,9 +89,12 @@ class UnitLength:
 # A method is an estimator, or a function of a graph and a seed whose repr names its settings.
 METHODS: dict[str, Any] = {
     "EFGE": efge.EFGE(),
-    "EFGE, Normal": efge.EFGE("normal"),
+    "EFGE, not propagated": efge.EFGE(propagate=None),
     "EFGE, Poisson": efge.EFGE("poisson"),
-    "EFGE, Bernoulli": efge.EFGE("bernoulli"),
+    "EFGE, Normal": efge.EFGE("normal"),
+    "EFGE-Bern, paper": efge.EFGE.paper("bernoulli"),
+    "EFGE-Pois, paper": efge.EFGE.paper("poisson"),
+    "EFGE-Norm, paper": efge.EFGE.paper("normal"),
     "EFGE, negative binomial": efge.EFGE("negative-binomial"),
     "EFGE, Bernoulli-Poisson": efge.EFGE("bernoulli-poisson"),
     "DeepWalk": efge.DeepWalk(),
@@ -100,11 +103,12 @@ METHODS: dict[str, Any] = {
     "HOPE": efge.HOPE(),
     "HOPE, unit length": UnitLength(efge.HOPE()),
     "NetMF": efge.NetMF(),
+    "ProNE": efge.ProNE(),
     "BigClam": efge.BigClam(DIM),
     "gensim skip-gram": GensimSkipGram(),
 }
 TRAINERS = {
-    f"{family}, {trainer}": efge.EFGE(family, trainer=trainer)
+    f"{family}, {trainer}": efge.EFGE.paper(family, trainer=trainer)
     for family in ("bernoulli", "normal")
     for trainer in ("fast", "reference")
 }
