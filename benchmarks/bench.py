@@ -193,7 +193,7 @@ def evaluation(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     """The plain loop runs only some of the 50 splits of each ratio: all of them would take most of an hour."""
     case = Case("classification of DBLP, 18 ratios", "splits a second")
     dataset = efge.load_dataset("dblp")
-    model = efge.EFGE("normal", seed=0).fit(dataset.graph)
+    model = efge.EFGE.paper("normal", seed=0).fit(dataset.graph)
     classes = dataset.labels or {}
     names = [name for name in dataset.graph.names if name in classes]
     vectors, labels = inputs.folder / "dblp.npy", inputs.folder / "dblp-labels.npy"

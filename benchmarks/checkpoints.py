@@ -43,7 +43,7 @@ def measure(nodes: int, seconds: float) -> tuple[float, int, float]:
     with tempfile.TemporaryDirectory() as folder:
         checkpoints = TimedCheckpoints(folder)
         start = perf_counter()
-        efge.EFGE(walks_per_node=walks, seed=1).fit(graph, checkpoint=checkpoints)
+        efge.EFGE.paper(walks_per_node=walks, seed=1).fit(graph, checkpoint=checkpoints)
         return perf_counter() - start, checkpoints.saved, checkpoints.seconds
 
 

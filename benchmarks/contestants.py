@@ -59,9 +59,9 @@ def load_graph(path: str) -> Any:
 def train_efge(clock: Clock, family: str, graph: str, walks: str, per_node: int, threads: int) -> Answer:
     import efge
 
-    efge.EFGE(family, threads=threads).fit([(0, 1), (1, 2)])
+    efge.EFGE.paper(family, threads=threads).fit([(0, 1), (1, 2)])
     times: list[tuple[float, float]] = []
-    model = efge.EFGE(family, walks_per_node=per_node, walk_length=WALK_LENGTH, seed=0, threads=threads)
+    model = efge.EFGE.paper(family, walks_per_node=per_node, walk_length=WALK_LENGTH, seed=0, threads=threads)
     model.fit(load_graph(graph), progress=lambda _: times.append((perf_counter(), process_time())))
     clock.seconds, clock.cpu = (last - first for first, last in zip(times[0], times[-1], strict=True))
     digest = hashlib.sha256(np.ascontiguousarray(model.embedding_.vectors).tobytes()).hexdigest()
@@ -252,10 +252,10 @@ def _micro_f1(points: Any, classes: Any, ratio: float, repeat: int) -> float:
 def grow(clock: Clock, graph: str, held_out: str, threads: int, per_node: int) -> Answer:
     import efge
 
-    efge.EFGE().fit([(0, 1), (1, 2)])
+    efge.EFGE.paper().fit([(0, 1), (1, 2)])
     before, times = resident_bytes("VmRSS"), []
     network = load_graph(graph)
-    model = efge.EFGE("bernoulli", walks_per_node=per_node, threads=threads, seed=0)
+    model = efge.EFGE.paper("bernoulli", walks_per_node=per_node, threads=threads, seed=0)
     model.fit(network, progress=lambda _: times.append((perf_counter(), process_time())))
     after = resident_bytes("VmHWM")
     clock.seconds, clock.cpu = (last - first for first, last in zip(times[0], times[-1], strict=True))
@@ -300,7 +300,7 @@ def score(clock: Clock, trainer: str, network: str, family: str, seed: int) -> A
     from efge.evaluation.splits import split_links
 
     dataset = efge.load_dataset(network)
-    model = efge.EFGE(family, trainer=trainer, seed=seed)
+    model = efge.EFGE.paper(family, trainer=trainer, seed=seed)
     if dataset.labels is not None:
         with clock.running():
             model.fit(dataset.graph)

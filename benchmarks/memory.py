@@ -65,7 +65,7 @@ def run(path: Path, case: Case, *options: str) -> dict[str, Any]:
         [sys.executable, __file__, "--worker", *arguments], capture_output=True, text=True, check=True
     )
     graph = efge.read_graph(path)
-    model = efge.EFGE(dim=case.dim, walks_per_node=case.walks_per_node)
+    model = efge.EFGE.paper(dim=case.dim, walks_per_node=case.walks_per_node)
     estimate = efge.estimate_memory(graph, model)
     return {"case": case, "edges": graph.n_edges, "measured": json.loads(done.stdout), "estimated": estimate.peak}
 

@@ -34,7 +34,7 @@ def make_graph(nodes: int) -> Any:
 
 
 def model(partitions: int | None, walks: int, threads: int) -> efge.EFGE:
-    return efge.EFGE("bernoulli", DIM, walks_per_node=walks, partitions=partitions, threads=threads, seed=0)
+    return efge.EFGE.paper("bernoulli", DIM, walks_per_node=walks, partitions=partitions, threads=threads, seed=0)
 
 
 def timed(function: Callable[[], Any]) -> tuple[float, float]:

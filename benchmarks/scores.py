@@ -32,7 +32,7 @@ METRICS = {"nodes": f"Micro-F1 at {', '.join(map(str, PERCENTAGES))} %", "links"
 
 def make_model(name: str, trainer: str, partitions: int, seed: int) -> Any:
     if name in FAMILIES:
-        return efge.EFGE(name, trainer=trainer, partitions=partitions or None, seed=seed, threads=1)
+        return efge.EFGE.paper(name, trainer=trainer, partitions=partitions or None, seed=seed, threads=1)
     model = getattr(efge, BASELINES[name])(seed=seed)
     return model.set_params(threads=1) if "threads" in model.get_params() else model
 
