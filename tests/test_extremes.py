@@ -231,7 +231,7 @@ def test_scaling_all_weights_does_not_change_the_vectors(name):
 def test_isolated_nodes_keep_their_initial_vectors():
     linked = efge.as_graph([("a", "b"), ("b", "c")], nodes=["x", "y", "a", "b", "c"])
     isolated = efge.as_graph([], nodes=["x", "y", "a", "b", "c"])
-    one, other = (efge.EFGE(**QUICK).fit(graph).embedding_ for graph in (linked, isolated))
+    one, other = (efge.EFGE.paper(**QUICK).fit(graph).embedding_ for graph in (linked, isolated))
     assert one[["x", "y"]] == other[["x", "y"]]
     assert (one["a"] != other["a"]).any()
     assert (np.abs(other.vectors) <= 0.5 / 4).all()
@@ -243,7 +243,7 @@ def test_a_learning_rate_that_is_too_large_is_a_warning(family):
     with pytest.warns(
         efge.QualityWarning, match="less likely after training than before.*lower learning_rate .it is 50."
     ):
-        model = efge.EFGE(family, **QUICK, learning_rate=50.0).fit(graph)
+        model = efge.EFGE.paper(family, **QUICK, learning_rate=50.0).fit(graph)
     assert_finite(model.embedding_, graph)
     assert model.history_["log_likelihood"][-1] < model.history_["log_likelihood"][0]
 

@@ -42,7 +42,7 @@ def test_degrees_do_not_tell_edges_from_degree_matched_pairs():
 
 def test_two_communities_are_predicted_by_features_of_similarity():
     graph = nx.planted_partition_graph(2, 60, 0.3, 0.01, seed=1)
-    scores = link_prediction(graph, efge.EFGE(dim=16, walks_per_node=20, seed=1), repeats=2)
+    scores = link_prediction(graph, efge.EFGE("normal", dim=16, walks_per_node=20, seed=1), repeats=2)
     assert [case for case in scores.raw if case[0] == "EFGE normal"] == [("EFGE normal", name) for name in ALL_FEATURES]
     assert scores.summary("EFGE normal", "cosine").mean > 0.7
     assert scores.summary("EFGE normal", "l2").mean > 0.7
@@ -73,7 +73,7 @@ def test_saved_splits_can_be_used_again(tmp_path):
 
 def test_edges_of_a_directed_graph_are_predicted():
     graph = nx.planted_partition_graph(2, 60, 0.25, 0.005, seed=1, directed=True)
-    model = efge.EFGE(dim=16, walks_per_node=20, seed=1)
+    model = efge.EFGE("normal", dim=16, walks_per_node=20, seed=1)
     options = {"features": ["cosine"], "heuristics": ["common-neighbors", "katz"]}
     scores = link_prediction(graph, model, test_size=0.2, repeats=3, **options)
     assert scores.summary("EFGE normal", "cosine").mean > 0.7

@@ -141,7 +141,10 @@ def test_an_interrupted_run_continues_where_it_stopped(tmp_path):
 
 def test_methods_with_the_same_settings_are_trained_once():
     calls = []
-    methods = {"one": efge.EFGE(dim=4, walks_per_node=1), "two": efge.EFGE("normal", dim=4, walks_per_node=1, seed=7)}
+    methods = {
+        "one": efge.EFGE(dim=4, walks_per_node=1),
+        "two": efge.EFGE("bernoulli", dim=4, walks_per_node=1, seed=7),
+    }
     scores = efge.benchmark({"club": GRAPH}, methods, seeds=1, progress=lambda *report: calls.append(report))
     assert score(scores, "one", "auc@degree").mean == score(scores, "two", "auc@degree").mean
     assert [done for done, _, _ in calls] == [0, 2, 3, 4]

@@ -54,14 +54,14 @@ def blocks():
 )  # fmt: skip
 def test_a_bad_fit_warns_and_says_what_to_change(blocks, family, changes, message):
     with pytest.warns(efge.QualityWarning, match=message) as caught:
-        efge.EFGE(family, **({"walks_per_node": 5} | QUICK | changes)).fit(blocks)
+        efge.EFGE.paper(family, **({"walks_per_node": 5} | QUICK | changes)).fit(blocks)
     assert len(caught) == 1
     assert caught[0].filename == __file__
 
 
 @pytest.mark.parametrize(("family", "walks"), [("normal", 80), ("bernoulli", 20), ("poisson", 20)])
 def test_a_good_fit_does_not_warn(blocks, family, walks):
-    diagnostics = efge.EFGE(family, walks_per_node=walks, **QUICK).fit(blocks).diagnostics_
+    diagnostics = efge.EFGE.paper(family, walks_per_node=walks, **QUICK).fit(blocks).diagnostics_
     assert diagnostics.separation > 0.75
     assert diagnostics.relative_gain > 0.01
     assert diagnostics.recent_gain < 0.1
@@ -74,7 +74,7 @@ def test_a_good_fit_does_not_warn(blocks, family, walks):
     ids=["grid", "path", "tree", "star"],
 )
 def test_sparse_graphs_do_not_warn(graph, family):
-    efge.EFGE(family, **QUICK).fit(graph)
+    efge.EFGE.paper(family, **QUICK).fit(graph)
 
 
 @pytest.mark.parametrize("model", [efge.DeepWalk(walks_per_node=1, **QUICK), efge.LINE(samples=2000, **QUICK)])
@@ -153,10 +153,14 @@ def test_the_area_under_the_curve_is_that_of_scikit_learn():
 def test_the_constant_score_is_the_best_one(family, expected):
     sample = np.array([[0, 1, 2, 3, 4, 5], [0, 1, 2, 3, 4, 5]])
     empty = np.zeros((0, 1), np.float32)
-    assert _constant_log_likelihood(family, Trained(empty, empty, held_out=sample)) == pytest.approx(expected, abs=1e-3)
+    assert _constant_log_likelihood(
+        family, Trained(empty, empty, np.zeros(0, int), 0, held_out=sample)
+    ) == pytest.approx(expected, abs=1e-3)
     # A negative that is the context itself does not count.
     fewer = np.column_stack([sample, [1, 1]])
-    assert _constant_log_likelihood(family, Trained(empty, empty, held_out=fewer)) == pytest.approx(expected, abs=1e-3)
+    assert _constant_log_likelihood(
+        family, Trained(empty, empty, np.zeros(0, int), 0, held_out=fewer)
+    ) == pytest.approx(expected, abs=1e-3)
 
 
 @pytest.mark.parametrize(("spread", "rank"), [([1, 0, 0, 0], 1), ([1, 1, 0, 0], 2), ([1, 1, 1, 1], 4)])

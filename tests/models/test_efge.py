@@ -110,7 +110,7 @@ def test_a_grid_search_chooses_the_highest_held_out_likelihood(club):
 def test_ready_walks_are_trained_on_as_they_are(club):
     listed = [list(walk) for walk in efge.Walks(club, walks_per_node=20, seed=3)]
     ready = efge.Walks(club, efge.CorpusWalk(listed), seed=3)
-    model = efge.EFGE(dim=8).fit(ready)
+    model = efge.EFGE.paper(dim=8).fit(ready)
     assert model.embedding_.names.tolist() == list(club)
     assert model.history_["pairs"][-1] == (len(listed) - len(listed) // 100) * 90
     with pytest.raises(efge.GraphError, match="no node named 'zoe'"):
@@ -146,7 +146,7 @@ def test_training_errors_can_be_pickled():
 
 def test_progress_reaches_its_total(club):
     reports = []
-    efge.EFGE(dim=8, seed=1).fit(club, progress=reports.append)
+    efge.EFGE.paper(dim=8, seed=1).fit(club, progress=reports.append)
     pairs = [step.pairs for step in reports]
     assert pairs == sorted(pairs)
     assert pairs[0] == 0

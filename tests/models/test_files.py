@@ -6,6 +6,7 @@ import io
 import json
 import struct
 import zipfile
+from dataclasses import asdict
 
 import networkx as nx
 import numpy as np
@@ -22,7 +23,8 @@ from helpers_embedding import INTEGERS, TEXTS
 CLUB = nx.karate_club_graph()
 QUICK = {"walks_per_node": 3, "seed": 1, "threads": 1}
 MODELS = {
-    "normal": efge.EFGE(dim=4, **QUICK),
+    "default": efge.EFGE(dim=4, seed=1, threads=1),
+    "normal": efge.EFGE.paper(dim=4, **QUICK),
     "family": efge.EFGE(efge.NegativeBinomial(dispersion=2.5), dim=4, **QUICK),
     "strategy": efge.EFGE("bernoulli", dim=4, walk=efge.Node2VecWalk(0.5, 2.0), **QUICK),
     "no seed": efge.EFGE("poisson", dim=4, walks_per_node=3, patience=2, threads=1),
@@ -31,6 +33,7 @@ MODELS = {
     "line": efge.LINE(dim=4, samples=2000, seed=1, threads=1),
     "hope": efge.HOPE(dim=4, seed=1),
     "netmf": efge.NetMF(dim=4, seed=1),
+    "prone": efge.ProNE(dim=4, seed=1, threads=1),
     "bigclam": efge.BigClam(n_communities=2, seed=1, threads=1),
 }
 
@@ -118,13 +121,15 @@ def test_the_file_is_an_archive_of_arrays_and_json(tmp_path):
     with np.load(tmp_path / "model.npz", allow_pickle=False) as arrays:
         assert arrays["format"].item() == b"efge model 1"
         np.testing.assert_array_equal(arrays["vectors"], model.embedding_.vectors)
+        np.testing.assert_array_equal(arrays["centers"], model.center_embedding_.vectors)
         np.testing.assert_array_equal(arrays["contexts"], model.context_embedding_.vectors)
         assert arrays["visits"].tolist() == model.visits_.tolist()
         header = json.loads(arrays["model"].tobytes())
     assert header["efge"] == efge.__version__
     assert header["estimator"] == "EFGE"
     assert header["parameters"]["family"] == {"family": "normal", "parameters": {"sigma": 0.5}}
-    assert header["values"] == {"seed_": 1, "directed_": False}
+    assert header["values"] == {"seed_": 1, "walks_per_node_": 3.0, "directed_": False}
+    assert header["diagnostics"] == asdict(model.diagnostics_)
     assert header["history"] == model.history_
 
 

@@ -33,11 +33,11 @@ class Binomial(efge.Family):
 
 
 MODELS = {
-    "normal": efge.EFGE("normal", 16, seed=1, threads=1),
-    "poisson": efge.EFGE("poisson", 16, seed=1, threads=1),
-    "bernoulli": efge.EFGE("bernoulli", 16, seed=1, threads=1),
-    "negative-binomial": efge.EFGE(efge.NegativeBinomial(2.0), 16, seed=1, threads=1),
-    "own": efge.EFGE(Binomial(3), 16, seed=1, threads=1),
+    "normal": efge.EFGE.paper("normal", 16, seed=1, threads=1),
+    "poisson": efge.EFGE.paper("poisson", 16, seed=1, threads=1),
+    "bernoulli": efge.EFGE.paper("bernoulli", 16, seed=1, threads=1),
+    "negative-binomial": efge.EFGE.paper(efge.NegativeBinomial(2.0), 16, seed=1, threads=1),
+    "own": efge.EFGE.paper(Binomial(3), 16, seed=1, threads=1),
     "node2vec": efge.Node2Vec(16, seed=1, threads=1),
     "line": efge.LINE(16, seed=1, threads=1),
     "line, first": efge.LINE(16, order="first", seed=1, threads=1),
@@ -54,7 +54,7 @@ def fitted():
 
 
 def directed_path():
-    return efge.EFGE(dim=4, walks_per_node=5, seed=1, threads=1).fit(nx.path_graph(5, create_using=nx.DiGraph))
+    return efge.EFGE.paper(dim=4, walks_per_node=5, seed=1, threads=1).fit(nx.path_graph(5, create_using=nx.DiGraph))
 
 
 def auc(edges, non_edges):
@@ -183,7 +183,7 @@ def test_several_nodes_have_one_list_each(fitted):
 
 
 def test_of_equal_scores_the_earlier_row_comes_first(fitted):
-    model = efge.EFGE("bernoulli", dim=3)
+    model = efge.EFGE.paper("bernoulli", dim=3)
     vectors = np.tile(np.float32([0.1, 0.2, 0.3]), (9, 1))
     model.embedding_ = model.context_embedding_ = efge.Embedding(vectors, list("ihgfedcba"))
     model.directed_ = False
@@ -212,10 +212,10 @@ def test_wrong_arguments_of_recommend_are_refused(fitted):
 
 def test_visits_are_those_of_the_walks():
     walks = efge.Walks(GRAPH, walks_per_node=3, walk_length=5, seed=2, threads=1)
-    model = efge.EFGE(dim=4).fit(walks)
+    model = efge.EFGE.paper(dim=4).fit(walks)
     expected = np.zeros(len(GRAPH), int)
     for walk in walks:
         np.add.at(expected, walk, 1)
     assert model.visits_.tolist() == expected.tolist()
-    partitioned = efge.EFGE(dim=4, walks_per_node=3, walk_length=5, partitions=2, seed=2, threads=1).fit(GRAPH)
+    partitioned = efge.EFGE.paper(dim=4, walks_per_node=3, walk_length=5, partitions=2, seed=2, threads=1).fit(GRAPH)
     assert partitioned.visits_.sum() == 3 * 5 * len(GRAPH)

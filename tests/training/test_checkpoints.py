@@ -25,7 +25,7 @@ GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 
 
 def model(**changes):
-    return efge.EFGE(**({"dim": 16, "walks_per_node": 40, "epochs": 2, "seed": 1, "threads": 1} | changes))
+    return efge.EFGE.paper(**({"dim": 16, "walks_per_node": 40, "epochs": 2, "seed": 1, "threads": 1} | changes))
 
 
 def files(folder):
@@ -179,7 +179,7 @@ def test_if_all_checkpoints_are_damaged_training_starts_from_the_beginning(tmp_p
 def test_a_header_with_invented_values_is_refused(tmp_path):
     stop_training(tmp_path)
     for path in tmp_path.iterdir():
-        content = b'efge checkpoint 2\n{"run_identity": 1, "state": {"chunks_done": 1000000000000}}\n'
+        content = b'efge checkpoint 3\n{"run_identity": 1, "state": {"chunks_done": 1000000000000}}\n'
         path.write_bytes(content + hashlib.sha256(content).digest())
     with pytest.warns(RuntimeWarning, match="the checkpoint is damaged: its header cannot be read"):
         resumed = model(walks_per_node=1).fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))

@@ -68,7 +68,7 @@ def graph_with_dead_ends():
 
 def test_walks_of_other_lengths_in_each_epoch_have_space_and_the_right_rate():
     reports, options = [], {"walk": "uniform", "walk_length": 500, "walks_per_node": 1, "epochs": 4, "seed": 1}
-    model = efge.EFGE(dim=8, threads=1, **options).fit(graph_with_dead_ends(), progress=reports.append)
+    model = efge.EFGE.paper(dim=8, threads=1, **options).fit(graph_with_dead_ends(), progress=reports.append)
     assert reports[-1].pairs == reports[-1].total == model.history_["pairs"][-1]
     walks = efge.Walks(graph_with_dead_ends(), walk_length=500, walks_per_node=1, seed=1)
     run = prepare_training(walks, efge.Normal(), training_settings(epochs=4))
@@ -82,14 +82,14 @@ def test_walks_of_other_lengths_in_each_epoch_have_space_and_the_right_rate():
 @pytest.mark.parametrize("walks", [[], [[]]], ids=repr)
 def test_a_corpus_without_a_node_is_an_error(walks):
     with pytest.raises(efge.GraphError, match="walks to train on visit nodes; these are empty"):
-        efge.EFGE(dim=4).fit(efge.Walks([(0, 1)], efge.CorpusWalk(walks)))
+        efge.EFGE.paper(dim=4).fit(efge.Walks([(0, 1)], efge.CorpusWalk(walks)))
 
 
 def test_text_that_ends_in_a_block_without_walks_is_trained_on(tmp_path):
     path = tmp_path / "walks.txt"
     path.write_text("a b c b\n" * 262_145 + "\n")
     walks = efge.Walks([("a", "b"), ("b", "c")], efge.CorpusWalk(path), seed=0)
-    model = efge.EFGE(dim=2).fit(walks)
+    model = efge.EFGE.paper(dim=2).fit(walks)
     assert np.isfinite(model.embedding_.vectors).all()
     assert model.history_["pairs"][-1] == (262_145 - 2621) * 12
 
@@ -98,4 +98,4 @@ def test_long_ready_walks_are_cut():
     walk = np.random.default_rng(0).integers(30, size=5000).tolist()
     walks = efge.Walks(nx.complete_graph(30), efge.CorpusWalk([walk]), seed=0)
     assert [len(part) for batch in walks.batches() for part in batch] == [1024] * 4 + [904]
-    assert np.isfinite(efge.EFGE(dim=4).fit(walks).embedding_.vectors).all()
+    assert np.isfinite(efge.EFGE.paper(dim=4).fit(walks).embedding_.vectors).all()

@@ -158,14 +158,14 @@ def test_a_removed_checkpoint_folder_is_created_again(workdir):
 
 def test_an_incomplete_checkpoint_left_by_a_kill_is_removed(tmp_path):
     (tmp_path / ".checkpoint-7.efge.abc").write_bytes(b"incomplete")
-    efge.EFGE(dim=4, seed=1, walks_per_node=1).fit(GRAPH, checkpoint=tmp_path)
+    efge.EFGE.paper(dim=4, seed=1, walks_per_node=1).fit(GRAPH, checkpoint=tmp_path)
     assert not list(tmp_path.glob(".checkpoint-*"))
 
 
 @pytest.mark.parametrize("dim", [16, 20])
 def test_mapped_tables_give_the_same_bytes_and_leave_no_files(tmp_path, dim):
     def model():
-        return efge.EFGE(dim=dim, walks_per_node=2, seed=1)
+        return efge.EFGE.paper(dim=dim, walks_per_node=2, seed=1)
 
     mapped = model().fit(GRAPH, mmap=tmp_path)
     assert all_paths(tmp_path) == []
@@ -177,7 +177,7 @@ def test_mapped_tables_give_the_same_bytes_and_leave_no_files(tmp_path, dim):
 
 def test_a_missing_folder_for_mapped_tables_is_named_in_the_error(tmp_path):
     with pytest.raises(FileNotFoundError, match="missing"):
-        efge.EFGE(dim=4).fit(GRAPH, mmap=tmp_path / "missing")
+        efge.EFGE.paper(dim=4).fit(GRAPH, mmap=tmp_path / "missing")
 
 
 @pytest.fixture
@@ -204,7 +204,7 @@ def memory_limit():
 def test_mapped_tables_larger_than_all_memory_give_the_same_bytes(tmp_path, memory_limit):
     # Two tables of 15,000 rows of 8 KiB are 246 MB; the process may have 241 MB, its program and libraries included.
     (tmp_path / "graph.txt").write_text("".join(f"{i} {(i + 1) % 15_000}\n" for i in range(15_000)))
-    work = ["--dim", "2048", "--walks-per-node", "1", "--walk-length", "2", "--negatives", "1"]
+    work = ["--propagate", "none", "--dim", "2048", "--walks-per-node", "1", "--walk-length", "2", "--negatives", "1"]
     limited = {"cwd": tmp_path, "preexec_fn": memory_limit, "capture_output": True, "text": True, "check": False}
     done = subprocess.run(command("-o", "mapped.npz", *work, "--mmap"), **limited)
     assert done.returncode == 0, done.stderr
@@ -215,7 +215,7 @@ def test_mapped_tables_larger_than_all_memory_give_the_same_bytes(tmp_path, memo
 
 
 def test_training_that_needs_more_memory_than_the_limit_is_refused_with_advice(workdir):
-    limited = ["-o", "v.npz", "--walks-per-node", "1", "--memory-limit"]
+    limited = ["-o", "v.npz", "--propagate", "none", "--walks-per-node", "1", "--memory-limit"]
     message = error_line(run(workdir, *limited, "215M", "--dim", "20000"))
     assert message.startswith("efge: this needs 2")
     assert "but the limit is 215M; try --dim " in message
@@ -228,10 +228,10 @@ def test_training_that_needs_more_memory_than_the_limit_is_refused_with_advice(w
 
 def test_memory_estimated_from_sizes_equals_that_of_the_graph():
     graph = efge.as_graph(GRAPH)
-    estimate = efge.estimate_memory(graph, efge.EFGE(dim=20))
-    assert estimate == efge.estimate_memory(nodes=600, edges=GRAPH.number_of_edges(), model=efge.EFGE(dim=20))
+    estimate = efge.estimate_memory(graph, efge.EFGE.paper(dim=20))
+    assert estimate == efge.estimate_memory(nodes=600, edges=GRAPH.number_of_edges(), model=efge.EFGE.paper(dim=20))
     assert estimate.tables == 2 * 4 * 600 * 32
-    mapped = efge.estimate_memory(graph, efge.EFGE(dim=20), mmap=True)
+    mapped = efge.estimate_memory(graph, efge.EFGE.paper(dim=20), mmap=True)
     assert (mapped.tables, mapped.mapped, estimate.peak - mapped.peak) == (0, estimate.tables, estimate.tables)
     assert efge.estimate_memory(nodes=9, edges=10**9).peak > 30e9
 

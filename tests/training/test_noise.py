@@ -27,7 +27,7 @@ def test_negatives_follow_visits_to_a_power(power):
 
 def test_pools_serve_longer_in_larger_graphs():
     settings = training_settings(negatives=5)
-    sizes = [pool_size(settings, 9.0, nodes) for nodes in (34, 2708, 5000, 10_000, 1_000_000)]
+    sizes = [pool_size(settings, 9.0, nodes, 3) for nodes in (34, 2708, 5000, 10_000, 1_000_000)]
     assert sizes == [177, 133, 72, 36, 30]
 
 

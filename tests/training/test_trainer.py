@@ -29,7 +29,9 @@ def digest(model):
 @pytest.mark.parametrize("family", ["bernoulli", "poisson", "normal", "bernoulli-poisson"])
 def test_the_same_bits_at_any_number_of_threads(family):
     graph = nx.barabasi_albert_graph(3000, 3, seed=1)
-    digests = {digest(efge.EFGE(family, dim=20, walks_per_node=4, threads=n, seed=7).fit(graph)) for n in (1, 2, 3, 8)}
+    digests = {
+        digest(efge.EFGE.paper(family, dim=20, walks_per_node=4, threads=n, seed=7).fit(graph)) for n in (1, 2, 3, 8)
+    }
     assert len(digests) == 1
 
 
@@ -43,18 +45,18 @@ def test_the_same_bits_in_another_process():
     code = """
 import hashlib, efge
 edges = [(i, (i * i + 1) % 97) for i in range(97)]
-model = efge.EFGE(dim=12, seed=4, threads={}).fit(edges)
+model = efge.EFGE.paper(dim=12, seed=4, threads={}).fit(edges)
 print(hashlib.sha256(model.embedding_.vectors.tobytes()).hexdigest())
 """
     runs = [subprocess.run([sys.executable, "-c", code.format(n)], capture_output=True, check=True) for n in (1, 2)]
-    here = efge.EFGE(dim=12, seed=4).fit([(i, (i * i + 1) % 97) for i in range(97)]).embedding_.vectors
+    here = efge.EFGE.paper(dim=12, seed=4).fit([(i, (i * i + 1) % 97) for i in range(97)]).embedding_.vectors
     assert {run.stdout.decode().strip() for run in runs} == {hashlib.sha256(here.tobytes()).hexdigest()}
 
 
 def test_another_seed_gives_other_vectors_and_no_seed_a_new_one():
-    fitted = [efge.EFGE(dim=8, seed=seed).fit([(0, 1), (1, 2)]) for seed in (1, 2, None, None)]
+    fitted = [efge.EFGE.paper(dim=8, seed=seed).fit([(0, 1), (1, 2)]) for seed in (1, 2, None, None)]
     assert len({digest(model) for model in fitted}) == 4
-    assert digest(efge.EFGE(dim=8, seed=fitted[2].seed_).fit([(0, 1), (1, 2)])) == digest(fitted[2])
+    assert digest(efge.EFGE.paper(dim=8, seed=fitted[2].seed_).fit([(0, 1), (1, 2)])) == digest(fitted[2])
 
 
 def test_centers_begin_around_zero_and_contexts_at_zero():
@@ -68,7 +70,7 @@ def test_centers_begin_around_zero_and_contexts_at_zero():
 
 
 def test_non_negative_vectors_begin_above_zero_and_stay_there():
-    model = efge.EFGE("bernoulli-poisson", dim=4, seed=0).fit(nx.karate_club_graph())
+    model = efge.EFGE.paper("bernoulli-poisson", dim=4, seed=0).fit(nx.karate_club_graph())
     assert model.embedding_.vectors.min() >= 0
     assert model.context_embedding_.vectors.min() >= 0
     assert (model.context_embedding_.vectors == 0).any(), "the floor was never reached: the test shows nothing"
@@ -91,7 +93,7 @@ GRAPHS = {
 @pytest.mark.parametrize("family", ["poisson", "normal", "geometric"])
 def test_no_small_graph_and_no_large_learning_rate_makes_it_diverge(graph, family):
     for rate in (0.025, 0.25):
-        model = efge.EFGE(family, dim=16, learning_rate=rate, walks_per_node=40, seed=1).fit(graph)
+        model = efge.EFGE.paper(family, dim=16, learning_rate=rate, walks_per_node=40, seed=1).fit(graph)
         assert np.abs(model.embedding_.vectors).max() < 20
         likelihood = model.history_["log_likelihood"]
         assert likelihood[-1] >= likelihood[0] - 1e-6
@@ -100,7 +102,7 @@ def test_no_small_graph_and_no_large_learning_rate_makes_it_diverge(graph, famil
 @pytest.mark.parametrize("graph", [nx.path_graph(2), nx.complete_graph(4), nx.complete_graph(12)], ids=len)
 def test_graphs_whose_walks_see_every_node_have_negatives_to_learn_from(graph):
     """Without negatives, Bernoulli scores would only rise."""
-    model = efge.EFGE("bernoulli", dim=8, seed=0).fit(graph)
+    model = efge.EFGE.paper("bernoulli", dim=8, seed=0).fit(graph)
     scores = model.embedding_.vectors @ model.context_embedding_.vectors.T
     assert scores.max() < 3
     assert model.history_["log_likelihood"][-1] > model.history_["log_likelihood"][0]
@@ -108,7 +110,7 @@ def test_graphs_whose_walks_see_every_node_have_negatives_to_learn_from(graph):
 
 def test_a_single_node_has_no_negatives():
     """It observes only itself, so nothing keeps the score from rising."""
-    model = efge.EFGE("bernoulli", dim=8, seed=0, epochs=5).fit([(0, 0)])
+    model = efge.EFGE.paper("bernoulli", dim=8, seed=0, epochs=5).fit([(0, 0)])
     assert (model.embedding_.vectors @ model.context_embedding_.vectors.T).item() > 3
 
 
@@ -122,7 +124,7 @@ def test_a_single_node_has_no_negatives():
     ids=repr,
 )  # fmt: skip
 def test_any_sensible_setting_works(changes):
-    model = efge.EFGE(**({"dim": 8, "walks_per_node": 5, "seed": 1} | changes)).fit(nx.karate_club_graph())
+    model = efge.EFGE.paper(**({"dim": 8, "walks_per_node": 5, "seed": 1} | changes)).fit(nx.karate_club_graph())
     assert np.isfinite(model.embedding_.vectors).all()
     likelihood = model.history_["log_likelihood"]
     assert likelihood[-1] > likelihood[0]
@@ -130,7 +132,7 @@ def test_any_sensible_setting_works(changes):
 
 def test_walks_of_one_node_teach_nothing():
     settings = {"dim": 8, "walks_per_node": 5, "walk_length": 1, "seed": 1}
-    model = efge.EFGE(**settings).fit(nx.karate_club_graph())
+    model = efge.EFGE.paper(**settings).fit(nx.karate_club_graph())
     walks = efge.Walks(nx.karate_club_graph(), seed=1)
     assert model.history_["pairs"][-1] == 0
     assert (model.embedding_.vectors == initial_tables(walks, efge.Normal(), training_settings())[0][:, :8]).all()
@@ -138,14 +140,14 @@ def test_walks_of_one_node_teach_nothing():
 
 @pytest.mark.parametrize("nodes", [[], ["a"], ["a", "b", "c"]], ids=len)
 def test_nodes_without_edges_keep_their_place(nodes):
-    model = efge.EFGE(dim=4, seed=0).fit(efge.as_graph(np.empty((0, 2), int), nodes=nodes))
+    model = efge.EFGE.paper(dim=4, seed=0).fit(efge.as_graph(np.empty((0, 2), int), nodes=nodes))
     assert model.embedding_.names.tolist() == nodes
     assert model.embedding_.vectors.shape == (len(nodes), 4)
 
 
 def test_isolated_nodes_among_others_stay_where_they_began():
     graph = efge.as_graph([("a", "b"), ("b", "c")], nodes=["a", "x", "b", "c"])
-    model = efge.EFGE(dim=4, seed=0).fit(graph)
+    model = efge.EFGE.paper(dim=4, seed=0).fit(graph)
     assert model.embedding_.names.tolist() == ["a", "x", "b", "c"]
     assert np.abs(model.embedding_["x"]).max() <= 0.5 / 4
     assert np.abs(model.embedding_["a"]).max() > 0.5 / 4
@@ -153,7 +155,7 @@ def test_isolated_nodes_among_others_stay_where_they_began():
 
 @pytest.mark.parametrize("trainer", ["fast", "reference"])
 def test_the_likelihood_of_held_out_pairs_rises(trainer):
-    model = efge.EFGE("bernoulli", dim=16, seed=2, trainer=trainer).fit(nx.barabasi_albert_graph(300, 3, seed=1))
+    model = efge.EFGE.paper("bernoulli", dim=16, seed=2, trainer=trainer).fit(nx.barabasi_albert_graph(300, 3, seed=1))
     history = model.history_
     assert len(history["pairs"]) == len(history["log_likelihood"]) == 21
     assert history["pairs"][0] == 0
@@ -182,8 +184,8 @@ def test_the_likelihood_is_that_of_the_vectors():
 
 def test_training_stops_when_the_likelihood_no_longer_rises():
     graph = nx.complete_graph(6)
-    stopped = efge.EFGE("bernoulli", dim=4, seed=0, patience=2, walks_per_node=500).fit(graph)
-    full = efge.EFGE("bernoulli", dim=4, seed=0, walks_per_node=500).fit(graph)
+    stopped = efge.EFGE.paper("bernoulli", dim=4, seed=0, patience=2, walks_per_node=500).fit(graph)
+    full = efge.EFGE.paper("bernoulli", dim=4, seed=0, walks_per_node=500).fit(graph)
     assert len(stopped.history_["pairs"]) < len(full.history_["pairs"])
     assert stopped.history_["log_likelihood"] == full.history_["log_likelihood"][: len(stopped.history_["pairs"])]
     *_, best, second, last = stopped.history_["log_likelihood"]
@@ -191,7 +193,7 @@ def test_training_stops_when_the_likelihood_no_longer_rises():
 
 
 def test_training_that_diverges_says_what_to_lower_and_keeps_the_last_good_state():
-    model = efge.EFGE("poisson", dim=8, learning_rate=50.0, trainer="reference", seed=0)
+    model = efge.EFGE.paper("poisson", dim=8, learning_rate=50.0, trainer="reference", seed=0)
     with pytest.raises(efge.TrainingError, match=r"Poisson\(\): .* in round \d+ .*; lower learning_rate \(it is 50\)"):
         model.fit(nx.karate_club_graph())
     assert np.isfinite(model.embedding_.vectors).all()
@@ -201,14 +203,14 @@ def test_training_that_diverges_says_what_to_lower_and_keeps_the_last_good_state
 def test_patience_does_not_count_without_held_out_pairs():
     listed = [["a"] if i % 100 == 99 else ["a", "b", "a"] for i in range(400)]
     walks = efge.Walks([("a", "b")], efge.CorpusWalk(listed), seed=0)
-    assert efge.EFGE(dim=4, patience=2).fit(walks).history_["pairs"][-1] == 396 * 6
+    assert efge.EFGE.paper(dim=4, patience=2).fit(walks).history_["pairs"][-1] == 396 * 6
 
 
 def test_numbers_of_any_type_compile_nothing_again():
     graph = nx.path_graph(5)
-    efge.EFGE(dim=4, learning_rate=1.0, seed=0).fit(graph)
+    efge.EFGE.paper(dim=4, learning_rate=1.0, seed=0).fit(graph)
     compiled = len(kernel.train.signatures)
-    efge.EFGE(dim=np.int32(4), learning_rate=1, window=np.int16(3), negatives=np.int64(2), seed=0).fit(graph)
+    efge.EFGE.paper(dim=np.int32(4), learning_rate=1, window=np.int16(3), negatives=np.int64(2), seed=0).fit(graph)
     assert len(kernel.train.signatures) == compiled
 
 
@@ -224,7 +226,7 @@ def test_threads_do_not_wait_for_one_that_never_comes(monkeypatch, failing):
 
     monkeypatch.setattr(trainer.kernel, "train", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        efge.EFGE(dim=8, walks_per_node=2, seed=0, threads=3).fit(nx.barabasi_albert_graph(3000, 3, seed=1))
+        efge.EFGE.paper(dim=8, walks_per_node=2, seed=0, threads=3).fit(nx.barabasi_albert_graph(3000, 3, seed=1))
 
 
 def test_inner_nodes_that_a_round_observes_often_are_averaged():

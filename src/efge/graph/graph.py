@@ -197,12 +197,24 @@ class Graph:
         return degrees
 
     @cached_property
-    def n_isolated(self) -> int:
-        """Number of nodes without any edge, in or out."""
+    def isolated(self) -> npt.NDArray[np.bool_]:
+        """Whether each node is without any edge, in or out.
+
+        Examples
+        --------
+        >>> Graph([0, 1, 1, 1], [1], directed=True).isolated.tolist()
+        [False, False, True]
+        """
         isolated: npt.NDArray[np.bool_] = self.degrees == 0
         if self.directed:
             kernel.clear_columns(self.indices, isolated)
-        return int(isolated.sum())
+        isolated.flags.writeable = False
+        return isolated
+
+    @cached_property
+    def n_isolated(self) -> int:
+        """Number of nodes without any edge, in or out."""
+        return int(self.isolated.sum())
 
     @cached_property
     def components(self) -> npt.NDArray[np.int32]:

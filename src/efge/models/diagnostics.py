@@ -27,7 +27,6 @@ from efge.embedding.geometry import (
 from efge.errors import QualityWarning
 from efge.families.base import Family, evaluate_at
 from efge.graph.graph import Graph
-from efge.kernels.csr import clear_columns
 
 if TYPE_CHECKING:
     from efge.training.trainer import Trained
@@ -131,7 +130,7 @@ def diagnose(
     >>> diagnose(graph, Embedding([[1], [2], [0]], graph.names)).zero_vectors
     1
     """
-    vectors, linked = embedding.vectors, _linked_rows(graph)
+    vectors, linked = embedding.vectors, np.flatnonzero(~graph.isolated)
     geometry = measure_geometry(vectors, linked)
     figures = {
         "separation": _separation(graph, embedding, linked),
@@ -142,14 +141,6 @@ def diagnose(
     known: dict[str, Any] = {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
     n_zero, n_isolated = count_zero_rows(vectors), graph.n_nodes - len(linked)
     return Diagnostics(zero_vectors=n_zero, isolated_nodes=n_isolated, **known)
-
-
-def _linked_rows(graph: Graph) -> Rows:
-    """Return the nodes that have an edge, in or out."""
-    isolated = graph.degrees == 0
-    if graph.directed:
-        clear_columns(graph.indices, isolated)
-    return np.flatnonzero(~isolated)
 
 
 def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:

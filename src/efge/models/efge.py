@@ -71,10 +71,11 @@ class EFGE(PairScorer, WalkEmbedder):
         Initial vectors. "svd" starts from factors of the graph's edges, which dense graphs with hubs need: from small
         random vectors, they would take hundreds of walks to learn anything. "auto" uses these factors where the mean
         information of an edge is low, except in partitions; they take memory for some more tables.
-    propagate : "band-pass", "average" or None
-        Filter that is applied to the vectors at the end, see :func:`efge.propagate`; they keep their mean length. None
-        leaves them as they were trained. The filter helps most with 10 % of labels or more, and on dense graphs; with
-        very few labels, it may do harm.
+    propagate : "auto", "band-pass", "average" or None
+        Filter that is applied to the vectors at the end, see :func:`efge.propagate`; they keep their mean length, and
+        nodes without edges their vectors. None leaves all as they were trained. "auto" is "band-pass" unless vectors
+        have no negative entries, as memberships of communities. The filter helps most with 10 % of labels or more, and
+        on dense graphs; with very few labels, it may do harm.
     trainer : "fast" or "reference"
         "reference" trains one pair after the other, exactly as in the paper, in one thread and about ten times slower.
     partitions : int, optional
@@ -145,7 +146,7 @@ class EFGE(PairScorer, WalkEmbedder):
         noise_power: float = 0.75,
         patience: int | None = None,
         init: str = "auto",
-        propagate: str | None = "band-pass",
+        propagate: str | None = "auto",
         trainer: str = "fast",
         partitions: int | None = None,
         threads: int | None = None,
@@ -203,7 +204,7 @@ class EFGE(PairScorer, WalkEmbedder):
         return as_family(self.family)
 
     def _settings(self) -> Settings:
-        if self.propagate is not None:
+        if self.propagate not in (None, "auto"):
             check_propagation(self.propagate)
         if isinstance(self.walks_per_node, str) and self.walks_per_node != "auto":
             raise ValueError(f"walks_per_node is a positive integer or 'auto'; got {self.walks_per_node!r}")
@@ -233,13 +234,23 @@ class EFGE(PairScorer, WalkEmbedder):
         self.walks_per_node_ = len(walks) * int(self.epochs) * trained.fraction / max(walks.graph.n_nodes, 1)
         self.converged_ = trained.state.converged
 
+    def _filter_method(self) -> str | None:
+        """Return the filter that is applied at the end, or None."""
+        if self.propagate == "auto":
+            return None if as_family(self.family).nonnegative else "band-pass"
+        return self.propagate
+
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
-        if self.propagate is None:
+        method = self._filter_method()
+        if method is None:
             return
         trained = self.center_embedding_.vectors
         vectors = copy_table(trained, self._table_folder(storage))
-        propagate_vectors(vectors, walks.graph, self.propagate, threads=walks.threads)
+        propagate_vectors(vectors, walks.graph, method, threads=walks.threads)
+        isolated = walks.graph.isolated
+        vectors[isolated] = 0
         vectors *= np.float32(_mean_length(trained) / (_mean_length(vectors) or 1.0))
+        vectors[isolated] = trained[isolated]
         self.embedding_ = Embedding._owning(vectors, walks.graph.names)
 
     def _table_folder(self, storage: TableStorage) -> Path | None:

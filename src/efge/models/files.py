@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import zipfile
+from dataclasses import asdict, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -19,6 +20,7 @@ from efge.embedding.npz import check_format, has_entry, name_arrays, read_entry,
 from efge.errors import EmbeddingError, GraphError
 from efge.io.atomic import atomic_write
 from efge.io.files import display_name, open_input, parse_json
+from efge.models.diagnostics import Diagnostics
 from efge.models.parameters import decode_parameters, encode_parameters
 
 if TYPE_CHECKING:
@@ -56,6 +58,7 @@ def write_model(path: str | os.PathLike[str], model: NodeEmbedder) -> None:
     try:
         header |= {"parameters": encode_parameters(model.get_params()), "values": values}
         header |= {"history": fitted["history_"]} if "history_" in fitted else {}
+        header |= {"diagnostics": asdict(fitted["diagnostics_"])} if "diagnostics_" in fitted else {}
         arrays = {"format": np.array(_MAGIC), "model": np.frombuffer(_to_json(header), np.uint8)}
         arrays |= name_arrays(model.embedding_.names)
         arrays |= {name.rstrip("_"): fitted[name].astype(kind) for name, kind in _ARRAYS.items() if name in fitted}
@@ -127,7 +130,18 @@ def _read_values(header: dict[str, Any]) -> dict[str, Any]:
     history = {"history_": header["history"]} if "history" in header else {}
     if history and not _is_history(header["history"]):
         raise EmbeddingError("entry 'model': the history of a model has lists of numbers by name")
-    return values | history
+    return values | history | _read_diagnostics(header)
+
+
+def _read_diagnostics(header: dict[str, Any]) -> dict[str, Any]:
+    if "diagnostics" not in header:
+        return {}
+    figures = header["diagnostics"]
+    names = {field.name for field in fields(Diagnostics)}
+    is_complete = isinstance(figures, dict) and figures.keys() == names
+    if not is_complete or any(type(value) not in (int, float, type(None)) for value in figures.values()):
+        raise EmbeddingError("entry 'model': diagnostics are numbers by name")
+    return {"diagnostics_": Diagnostics(**figures)}
 
 
 def _is_history(history: Any, nested: bool = True) -> bool:

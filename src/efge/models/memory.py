@@ -120,7 +120,7 @@ def estimate_memory(
         raise ValueError(f"memory can be estimated for models that learn from walks only; got {type(model).__name__}")
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
     # Centers, contexts, and filtered vectors if there are any.
-    n_tables = 2 if getattr(model, "propagate", None) is None else 3
+    n_tables = 3 if isinstance(model, EFGE) and model._filter_method() is not None else 2
     tables = n_tables * 4 * size.nodes * padded_width(model.dim)
     # Of partitioned tables, two partitions of each are in memory.
     partitions = getattr(model, "partitions", None)

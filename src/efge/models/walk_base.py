@@ -127,7 +127,9 @@ class WalkEmbedder(NodeEmbedder):
             raise
         self._store_result(walks, trained)
         self._filter(walks, storage)
-        self.diagnostics_ = diagnose(walks.graph, self.embedding_, trained, None if settings.softmax else family)
+        # A filter makes linked nodes similar, whatever their vectors were before.
+        learned = getattr(self, "center_embedding_", self.embedding_)
+        self.diagnostics_ = diagnose(walks.graph, learned, trained, None if settings.softmax else family)
         warn_if_poor(self)
         return self
 

@@ -25,6 +25,9 @@ _MIN_EVALUATIONS = 2
 # Wiki, PPI, Airports, DBLP, PubMed and pages: 0.04 trains small graphs longer than is good for 10 % of labels, and with
 # no test at all, which means 12 walks, Wiki loses .012 of Micro-F1.
 _TOLERANCE = 0.2
+# From random vectors, training has not begun to converge before it has gained over a constant score this fraction of
+# what a constant score gains over the initial vectors.
+_MIN_RELATIVE_GAIN = 0.05
 # The rate falls over this fraction of the walks before.
 _DECAY_FRACTION = 1.0
 
@@ -33,18 +36,22 @@ class LearningRate:
     """The learning rate at each of `total` steps of a run, be they positions of walks or pairs.
 
     With a `baseline`, training ends when held-out pairs have been learned: its state says where the rate begins to
-    fall. Without one, the rate falls over all steps.
+    fall. Without one, the rate falls over all steps. From random vectors, the likelihood stays near the baseline for a
+    while before it rises; that is not convergence, and `min_gain` tells them apart.
     """
 
-    def __init__(self, first: float, last: float, total: int, baseline: float | None = None) -> None:
-        self.first, self.last, self.total, self.baseline = first, last, total, baseline
+    def __init__(
+        self, first: float, last: float, total: int, baseline: float | None = None, min_gain: float = 0.0
+    ) -> None:
+        self.first, self.last, self.total, self.baseline, self.min_gain = first, last, total, baseline, min_gain
         self.state = TrainingState()
 
     @classmethod
-    def of(cls, settings: Settings, family: Family, total: int) -> LearningRate:
-        """Return the learning rate by a run's settings."""
+    def of(cls, settings: Settings, family: Family, total: int, from_factors: bool) -> LearningRate:
+        """Return the learning rate by a run's settings, and by whether it starts from factors of the edges."""
         baseline = constant_score_log_likelihood(family, int(settings.negatives)) if settings.until_converged else None
-        return cls(float(settings.learning_rate), float(settings.min_learning_rate), total, baseline)
+        rates = float(settings.learning_rate), float(settings.min_learning_rate)
+        return cls(*rates, total, baseline, 0.0 if from_factors else _MIN_RELATIVE_GAIN)
 
     def at(self, step: int) -> float:
         """Return the learning rate at a step."""
@@ -76,7 +83,8 @@ class LearningRate:
         if len(values) <= _MIN_EVALUATIONS:
             return False
         assert self.baseline is not None
-        return values[-1] - values[-2] < _TOLERANCE * (values[-1] - self.baseline)
+        gain = values[-1] - self.baseline
+        return gain > self.min_gain * (self.baseline - values[0]) and values[-1] - values[-2] < _TOLERANCE * gain
 
 
 def constant_score_log_likelihood(family: Family, negatives: int) -> float:

@@ -28,7 +28,7 @@ from efge.training.learning_rate import LearningRate
 from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
 from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size
 from efge.training.settings import Settings
-from efge.training.tables import Floats, initial_tables, strip_padding
+from efge.training.tables import Floats, initial_tables, starts_from_factors, strip_padding
 from efge.training.workers import Threads
 from efge.training.workspace import make_workspace, merge_scale, positions_per_chunk
 
@@ -121,7 +121,7 @@ def _prepare(
     tables = initial_tables(corpus.walks, family, settings, len(workspace.current.row_location), mapped_in)
     scale = merge_scale(corpus, tree, len(workspace.current.bounds))
     model = kernel.Model(*tables, splines, *noise, *tree, scale)
-    rate = LearningRate.of(settings, family, corpus.positions)
+    rate = LearningRate.of(settings, family, corpus.positions, starts_from_factors(corpus.walks, family, settings))
     return _Run(corpus, family, settings, model, config, workspace, rate)
 
 

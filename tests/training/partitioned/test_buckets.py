@@ -95,7 +95,9 @@ def test_training_a_bucket_equals_its_twin(family, changes, monkeypatch):
     config = dataclasses.replace(run.config, rows_per_pool=max(1, run.config.rows_per_pool // 64))
     # A wave with more than one walk per node, with the learning rate of the first wave.
     wave, dim = 4, settings.dim
-    bucket = run.bucket(wave, 2, (0, 2))._replace(pairs_before=0)
+    bucket = run.bucket(wave, 2, (0, 2))._replace(
+        first_rate=run.learning_rate.at(0), last_rate=run.learning_rate.at(run.pairs[wave])
+    )
     data = route_pairs(0, wave, encoded_wave(run, wave), config)[2]
     members = run.partitioning.members
     tables = initial_tables(members(0), config)[0], initial_tables(members(2), config)[1]

@@ -31,7 +31,7 @@ STORE = 100 * 2**20
 
 def model(**changes):
     defaults = {"dim": 16, "walks_per_node": 4, "seed": 1, "threads": 1, "partitions": 3}
-    return efge.EFGE(**(defaults | changes))
+    return efge.EFGE.paper(**(defaults | changes))
 
 
 @pytest.fixture(scope="module")

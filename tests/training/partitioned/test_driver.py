@@ -18,7 +18,7 @@ GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 
 def model(**changes):
     defaults = {"dim": 16, "walks_per_node": 10, "seed": 1, "threads": 1, "partitions": 3}
-    return efge.EFGE(**(defaults | changes))
+    return efge.EFGE.paper(**(defaults | changes))
 
 
 @pytest.fixture(scope="module")

@@ -34,7 +34,7 @@ def test_the_sweep_trains_each_partition_in_the_order_of_the_sub_waves(partition
 
 def test_a_workdir_without_partitions_is_refused(tmp_path):
     with pytest.raises(ValueError, match="workdir is the folder for partitions; set their number too"):
-        efge.EFGE(dim=16).fit(GRAPH, workdir=tmp_path)
+        efge.EFGE.paper(dim=16).fit(GRAPH, workdir=tmp_path)
 
 
 LIMITED = """
@@ -53,17 +53,17 @@ random = np.random.default_rng(0)
 edges = np.column_stack([np.arange(nodes), random.integers(0, nodes, nodes)])
 graph = efge.as_graph(edges, nodes=range(nodes))
 options = {"seed": 1, "threads": 2, "walk_length": 5, "walks_per_node": 1}
-efge.EFGE(dim=16, partitions=2, **options).fit([(0, 1), (1, 2)]).embedding_.save(f"{folder}/small.npz")
-efge.EFGE(dim=16, **options).fit([(0, 1), (1, 2)])
+efge.EFGE.paper(dim=16, partitions=2, **options).fit([(0, 1), (1, 2)]).embedding_.save(f"{folder}/small.npz")
+efge.EFGE.paper(dim=16, **options).fit([(0, 1), (1, 2)])
 with open("/proc/self/status") as status:
     used = next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmData"))
 resource.setrlimit(resource.RLIMIT_DATA, (used + table_bytes // 4, used + table_bytes // 4))
 try:
-    efge.EFGE(dim=dim, **options).fit(graph)
+    efge.EFGE.paper(dim=dim, **options).fit(graph)
     sys.exit("whole tables fit into memory: the limit shows nothing")
 except MemoryError:
     pass
-model = efge.EFGE(dim=dim, partitions=16, **options).fit(graph, workdir=folder)
+model = efge.EFGE.paper(dim=dim, partitions=16, **options).fit(graph, workdir=folder)
 model.embedding_.save(f"{folder}/vectors.npz")
 """
 
@@ -97,7 +97,7 @@ def test_the_command_trains_in_partitions_and_its_record_repeats_it(folder):
     assert not list((folder / "work").iterdir())
     record = json.loads((folder / "v.npz.json").read_text())
     assert record["config"]["partitions"] == 3
-    expected = efge.EFGE(dim=16, seed=1, partitions=3, walks_per_node=10).fit(folder / "graph.txt").embedding_
+    expected = efge.EFGE.paper(dim=16, seed=1, partitions=3, walks_per_node=10).fit(folder / "graph.txt").embedding_
     content = (folder / "v.npz").read_bytes()
     assert efge.Embedding.load(folder / "v.npz") == expected
     (folder / "v.npz").unlink()

@@ -130,7 +130,7 @@ def _make_run(
     assert settings.partitions is not None
     partitioning = Partitioning.of(walks.graph, visits, int(settings.partitions))
     config = make_bucket_config(partitioning, visits, sum(pairs), walks, family, settings)
-    rate = LearningRate.of(settings, family, sum(pairs))
+    rate = LearningRate.of(settings, family, sum(pairs), from_factors=False)
 
     def noise(partition: int) -> AliasTable:
         return partition_noise(partitioning, visits, settings.noise_power, partition)
