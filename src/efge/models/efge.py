@@ -48,7 +48,7 @@ class EFGE(PairScorer, WalkEmbedder):
         A p below 1 makes steps back more likely; a q below 1 makes steps away from the previous node more likely.
     walks_per_node : int or "auto"
         Number of walks that start at each node. Time grows in proportion to it. With "auto", training goes on until
-        held-out pairs hardly become more likely, and then half as long again at a falling learning rate: 12 walks at
+        held-out pairs hardly become more likely, and then as long again at a falling learning rate: about 12 walks at
         least and 60 at most. The number is stored as `walks_per_node_`.
     walk_length : int
         Number of nodes in a walk.
@@ -60,8 +60,8 @@ class EFGE(PairScorer, WalkEmbedder):
     epochs : int
         Number of passes. Each pass makes new walks, except with a corpus, which is used again.
     learning_rate, min_learning_rate : float
-        The learning rate falls linearly from the first to the second over the course of training, or over its last
-        third if `walks_per_node` is "auto".
+        The learning rate falls linearly from the first to the second over the course of training, or over its second
+        half if `walks_per_node` is "auto".
     noise_power : float
         Negative samples are drawn in proportion to the number of visits of a node on walks, raised to this power.
     patience : int, optional

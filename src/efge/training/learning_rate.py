@@ -1,8 +1,8 @@
 """The learning rate of a run: it falls from the first step to the last, or is constant until training has converged.
 
 With a fixed number of walks, the rate falls linearly. If the number of walks is to follow from the graph, the rate is
-constant while held-out pairs still become more likely; then it falls linearly over half as many walks again, and
-training ends. Both depend on evaluations only, so that neither threads nor an interruption change the result.
+constant while held-out pairs still become more likely; then it falls linearly over as many walks again, and training
+ends. Both depend on evaluations only, so that neither threads nor an interruption change the result.
 """
 
 from __future__ import annotations
