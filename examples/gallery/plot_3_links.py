@@ -29,8 +29,8 @@ models = {
 scores = efge.link_prediction(novel, models, test_size=0.3, repeats=5, features=["hadamard", "likelihood"])
 
 # %%
-# The rows ``likelihood`` are the models' own scores of pairs. On a graph as small and dense as this one, heuristics such
-# as the Katz index are as good as the best model: measure before you choose.
+# The rows ``likelihood`` are the models' own scores of pairs. On a graph as small and dense as this one, heuristics
+# such as the Katz index are as good as the best model: measure before you choose.
 
 figure, axes = plt.subplots(figsize=(7, 4.2), layout="constrained")
 scores.plot("auc", axes=axes)

@@ -40,5 +40,5 @@ plt.show()
 # The error bars are standard deviations over splits. Where they overlap, the choice hardly matters. Choose on one seed
 # of splits and report the score on another.
 #
-# Families do not learn equally fast. With 10 walks from each node instead of 40, the scores of the Normal family fall far
-# behind on this graph, while those of Poisson and Bernoulli do not.
+# Families do not learn equally fast. With 10 walks from each node instead of 40, the scores of the Normal family fall
+# far behind on this graph, while those of Poisson and Bernoulli do not.
