@@ -199,7 +199,7 @@ def walk_rates() -> str:
 def default_run() -> str:
     seconds = middle("file to file, 200,000 nodes, 80 walks a node", "efge embed")
     return (
-        "With the default settings a walk of 10 nodes has 90 pairs and each node starts 80 walks: 7,200 pairs per "
+        "With the paper's settings a walk of 10 nodes has 90 pairs and each node starts 80 walks: 7,200 pairs per "
         "node. "
         f"`efge embed` took {seconds:.0f} s for 200,000 nodes and 1 million edges, from file to file, on two cores."
     )

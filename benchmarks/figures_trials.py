@@ -177,7 +177,7 @@ def growth_scores() -> str:
     return (
         f"With 20,000 nodes of the same kind, 10 walks give an AUC of {few:.2f} (the reference trainer "
         f"{reference:.2f}) and "
-        f"the default 80 walks {many:.2f}."
+        f"the paper's 80 walks {many:.2f}."
     )
 
 

@@ -14,7 +14,7 @@ graph = efge.as_graph(network)
 print(graph)
 
 start = perf_counter()
-model = efge.EFGE(family="normal", dim=32, seed=1).fit(graph)
+model = efge.EFGE(dim=32, seed=1).fit(graph)
 vectors = model.embedding_
 print(f"{vectors} in {perf_counter() - start:.1f} s (the first run on a machine compiles)")
 first, *_, last = model.history_["log_likelihood"]

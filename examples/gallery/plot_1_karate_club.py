@@ -15,7 +15,7 @@ import efge
 club = nx.karate_club_graph()
 sides = nx.get_node_attributes(club, "club")
 
-model = efge.EFGE("normal", dim=16, seed=1).fit(club)
+model = efge.EFGE(dim=16, seed=1).fit(club)
 vectors = model.embedding_
 print(vectors)
 

@@ -13,7 +13,7 @@ from efge.families.base import Family
 class Bernoulli(Family):
     """Bernoulli family: whether a node is among the contexts, with probability sigmoid(s); the paper's EFGE-Bern.
 
-    This is skip-gram with negative sampling. It is a safe choice on any graph, and works best with small windows.
+    This is skip-gram with negative sampling, and the default of :class:`efge.EFGE`: a safe choice on any graph.
 
     Examples
     --------
@@ -58,9 +58,9 @@ class Poisson(Family):
 class Normal(Family):
     """Normal family: how strongly a node is among the contexts, with mean sigma exp(-s); the paper's EFGE-Norm.
 
-    It is the paper's best family on most networks, above all with few labels, and the default. Because of its link
-    function, the scores of a center and its contexts are *small*. For negative scores the gradient grows like
-    exp(-2 s); the lower bound of scores limits it.
+    It is the paper's best family on most networks, above all with few labels; on dense graphs it learns slowly. Because
+    of its link function, the scores of a center and its contexts are *small*. For negative scores the gradient grows
+    like exp(-2 s); the lower bound of scores limits it.
 
     Parameters
     ----------

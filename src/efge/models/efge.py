@@ -48,8 +48,8 @@ class EFGE(PairScorer, WalkEmbedder):
         A p below 1 makes steps back more likely; a q below 1 makes steps away from the previous node more likely.
     walks_per_node : int or "auto"
         Number of walks that start at each node. Time grows in proportion to it. With "auto", training goes on until
-        held-out pairs hardly become more likely, and then as long again at a falling learning rate: 12 walks at least
-        and 60 at most. The number is stored as `walks_per_node_`.
+        held-out pairs hardly become more likely, and then as long again at a falling learning rate: about 12 walks at
+        least and 60 at most. The number is stored as `walks_per_node_`.
     walk_length : int
         Number of nodes in a walk.
     window : int
