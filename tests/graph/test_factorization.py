@@ -94,6 +94,12 @@ def test_information_and_factors_do_not_depend_on_the_scale_of_weights(factor):
         np.testing.assert_allclose(other, one, atol=1e-5)
 
 
+def test_weights_of_all_magnitudes_have_finite_information_and_factors():
+    graph = efge.as_graph([("a", "b", 1e300), ("b", "c", 1e-300), ("c", "d", 1.0)])
+    assert mean_edge_information(graph) == pytest.approx(np.log(2))
+    assert all(np.isfinite(part).all() for part in factor_edges(graph, 4, 0))
+
+
 @pytest.mark.parametrize(("directed", "weighted"), KINDS)
 def test_with_all_dimensions_the_factors_are_those_of_the_matrix(directed, weighted):
     graph = random_graph(5, directed, weighted)

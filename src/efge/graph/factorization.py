@@ -49,11 +49,12 @@ def mean_edge_information(graph: Graph) -> float:
     for begin in range(0, len(weights.indices), _EDGES_PER_CHUNK):
         w = weights.data[begin : begin + _EDGES_PER_CHUNK]
         row = np.searchsorted(weights.indptr, np.arange(begin, begin + len(w)), side="right") - 1
+        # A weight that is hundreds of orders of magnitude below the largest one has become zero, and does not count.
         with np.errstate(divide="ignore", invalid="ignore"):
             values = (
                 np.log(w) + np.log(total) - np.log(sums[0][row]) - np.log(sums[1][weights.indices[begin:][: len(w)]])
             )
-        information += float(np.sum(w * values, where=w > 0))
+            information += float(np.sum(w * values, where=w > 0))
     return information / total if total else np.nan
 
 
