@@ -353,7 +353,9 @@ def test_contexts_share_negatives_only_where_edges_tell_much(dense):
         assert prepare_training(make_walks(graph), efge.Bernoulli(), settings).config.group_size == size
 
 
-@pytest.mark.parametrize("changes", [{}, {"walks_per_node": 5, "family": "normal"}], ids=str)
+@pytest.mark.parametrize(
+    "changes", [{}, {"walks_per_node": 5, "family": "normal"}, {"walks_per_node": 5, "propagate": None}], ids=str
+)
 def test_a_saved_model_keeps_everything_that_its_scores_depend_on(tmp_path, changes):
     model = efge.EFGE(**({"dim": 8, "seed": 1} | changes)).fit(SPARSE)
     model.save(tmp_path / "model.npz")
