@@ -400,3 +400,10 @@ def test_memory_has_a_third_table_for_the_filter(model, n_tables):
 def test_memory_of_automatic_walks_is_that_of_60():
     sizes = {walks: efge.estimate_memory(SPARSE, efge.EFGE(walks_per_node=walks)).walks for walks in ("auto", 60, 59)}
     assert sizes["auto"] == sizes[60] > sizes[59]
+
+
+@pytest.mark.parametrize("model", [efge.DeepWalk, efge.Node2Vec])
+@pytest.mark.parametrize("walks", ["auto", "many"])
+def test_models_with_a_fixed_number_of_walks_refuse_any_other(model, walks):
+    with pytest.raises(ValueError, match=f"walks_per_node must be a positive integer; got '{walks}'"):
+        model(dim=4, walks_per_node=walks).fit([("a", "b"), ("b", "c")])
