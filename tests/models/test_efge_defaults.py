@@ -271,6 +271,7 @@ def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_
         ({"walks_per_node": "many"}, "walks_per_node is a positive integer or 'auto'; got 'many'"),
         ({"walks_per_node": "12"}, "walks_per_node is a positive integer or 'auto'; got '12'"),
         ({"init": "svd", "family": "bernoulli-poisson"}, "init='svd' needs two tables .*; use init='random'"),
+        ({"init": "svd", "partitions": 2}, "init='svd' needs two tables .* in memory; use init='random'"),
     ],
     ids=repr,
 )

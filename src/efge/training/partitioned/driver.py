@@ -26,7 +26,7 @@ from efge.training.partitioned.files import CENTERS, CONTEXTS
 from efge.training.partitioned.partitioning import Counts, Partitioning
 from efge.training.partitioned.schedule import Bucket, Walker, Waves, plan_waves
 from efge.training.settings import Settings
-from efge.training.tables import Floats
+from efge.training.tables import Floats, starts_from_factors
 from efge.training.trainer import Trained, divergence_error, log_prob_table
 from efge.walks.strategies import CorpusWalk
 from efge.walks.walks import Walks
@@ -93,7 +93,7 @@ def train_partitioned(
 ) -> Trained:
     """Train as `trainer.train` does, but in partitions: the result depends on their number, not on the engine."""
     settings.check()
-    _check_supported(walks, settings)
+    _check_supported(walks, family, settings)
     with engine:
         waves = plan_waves(walks, settings)
         visits, pairs = engine.count_visits(Walker.of(walks), waves, int(settings.window))
@@ -111,8 +111,9 @@ def train_partitioned(
         return Trained(*engine.collect(), visits, sum(pairs), monitor.state, monitor.sample)
 
 
-def _check_supported(walks: Walks, settings: Settings) -> None:
+def _check_supported(walks: Walks, family: Family, settings: Settings) -> None:
     """Refuse what cannot be trained in partitions."""
+    starts_from_factors(walks, family, settings)
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
     if settings.softmax or settings.stars or settings.one_table:
