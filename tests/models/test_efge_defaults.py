@@ -196,6 +196,15 @@ def test_partitions_give_the_same_bytes_at_any_number_of_threads_and_stop_when_c
     assert fitted[0].converged_ is True
 
 
+@pytest.mark.parametrize("partitions", [None, 1, 2])
+def test_progress_ends_at_its_total_and_never_exceeds_it(partitions):
+    reports = []
+    efge.EFGE(dim=8, partitions=partitions, seed=0).fit(SPARSE, progress=reports.append)
+    assert all(report.pairs <= report.total for report in reports)
+    assert reports[0].pairs == 0
+    assert reports[-1].pairs == reports[-1].total < reports[0].total
+
+
 def test_an_easy_graph_needs_fewer_walks_than_there_are():
     graph, _ = planted_communities(0)
     model = efge.EFGE(dim=16, seed=0).fit(graph)

@@ -161,22 +161,27 @@ def _train_waves(
     report: Callable[[Progress], None],
 ) -> None:
     state, rate = monitor.state, run.learning_rate
+
+    def report_at(pairs: int) -> None:
+        # The last wave may end beyond the last step of the learning rate.
+        report(Progress(pairs, max(pairs, rate.end()), monitor.last_log_likelihood))
+
     if not state.chunks_done:
         monitor.evaluate(0)
     pairs = sum(run.pairs[: state.chunks_done])
-    report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
+    report_at(pairs)
     for wave in range(state.chunks_done, len(run.waves)):
         if pairs >= rate.end() or (patience is not None and state.evaluations_since_best >= patience):
             break
         for fraction in engine.train(wave):
             if fraction < 1:
-                report(Progress(pairs + int(fraction * run.pairs[wave]), rate.end(), monitor.last_log_likelihood))
+                report_at(pairs + int(fraction * run.pairs[wave]))
         pairs += run.pairs[wave]
         if pairs >= min(monitor.next_evaluation, rate.end()):
             monitor.evaluate(pairs)
             rate.update(pairs)
         state.chunks_done = wave + 1
-        report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
+        report_at(pairs)
         manager.save_if_due(state, engine.saved_tables())
 
 
