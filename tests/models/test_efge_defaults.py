@@ -417,3 +417,11 @@ def test_memory_of_automatic_walks_is_that_of_60():
 def test_models_with_a_fixed_number_of_walks_refuse_any_other(model, walks):
     with pytest.raises(ValueError, match=f"walks_per_node must be a positive integer; got '{walks}'"):
         model(dim=4, walks_per_node=walks).fit([("a", "b"), ("b", "c")])
+
+
+def test_the_filter_hides_no_overlapping_communities():
+    """Memberships are in the vectors as they were trained, which have no negative entries."""
+    graph, truth = planted_communities(0)
+    model = efge.EFGE("bernoulli-poisson", dim=4, window=1, walks_per_node=80, seed=0).fit(graph)
+    assert (model.embedding_.vectors < 0).any()
+    assert efge.communities(model).f1(truth) > 0.9
