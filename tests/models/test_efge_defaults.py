@@ -305,6 +305,16 @@ def test_mapped_tables_give_the_same_bytes_with_defaults(tmp_path, dense, dense_
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("storage", ["memory", "mmap", "partitions"])
+@pytest.mark.parametrize("nodes", [[], ["a"]])
+def test_graphs_without_edges_have_defaults_too(tmp_path, storage, nodes):
+    graph = efge.as_graph(np.empty((0, 2), int), nodes=nodes)
+    model = efge.EFGE(dim=4, seed=0, partitions=2 if storage == "partitions" else None)
+    model.fit(graph, **{"mmap": {"mmap": tmp_path}, "partitions": {"workdir": tmp_path}}.get(storage, {}))
+    assert model.embedding_.vectors.shape == (len(nodes), 4)
+    assert np.isfinite(model.embedding_.vectors).all()
+
+
 def test_automatic_starts_are_the_ones_that_can_be_asked_for(dense, dense_model):
     assert same_bytes(efge.EFGE(dim=16, init="svd", seed=0).fit(dense[0]), dense_model)
     sparse = efge.EFGE(dim=8, walks_per_node=2, seed=0).fit(SPARSE)
