@@ -31,20 +31,15 @@ def blocks_with_hubs(nodes, degree, seed=0, groups=3, ratio=2.5):
     blocks = np.arange(nodes) % groups
     weights = random.permutation(np.arange(1.0, nodes + 1) ** -0.5)
     rates = np.outer(weights, weights) * np.where(blocks[:, None] == blocks, ratio, 1.0)
-    scales = np.geomspace(1e-3, 1e3, 2000) * degree * nodes / rates.sum()
-    upper = np.triu(rates, 1)
-    low, high = 0, len(scales)
-    while high - low > 1:
-        middle = (low + high) // 2
-        too_few = -2 * np.expm1(-upper * scales[middle]).sum() < degree * nodes
-        low, high = (middle, high) if too_few else (low, middle)
-    linked = random.random((nodes, nodes)) < -np.expm1(-upper * scales[low])
+    # Pairs of hubs would have more than one edge, so that the mean degree is somewhat smaller.
+    upper = np.triu(rates, 1) * degree * nodes / rates.sum()
+    linked = random.random((nodes, nodes)) < -np.expm1(-upper)
     return efge.as_graph((linked | linked.T).astype(int)), blocks
 
 
 @pytest.fixture(scope="module")
 def dense():
-    return blocks_with_hubs(300, degree=50)
+    return blocks_with_hubs(300, degree=60)
 
 
 @pytest.fixture(scope="module")
@@ -103,11 +98,11 @@ def test_the_paper_trains_all_its_walks_and_keeps_the_vectors_as_they_are():
 @pytest.mark.parametrize(("kind", "from_svd"), [("sparse", False), ("dense", True)])
 def test_defaults_give_the_same_bytes_at_any_number_of_threads(kind, from_svd):
     sparse = efge.as_graph(nx.barabasi_albert_graph(1600, 2, seed=0))
-    graph = sparse if kind == "sparse" else blocks_with_hubs(1600, degree=40)[0]
+    graph = sparse if kind == "sparse" else blocks_with_hubs(1600, degree=50)[0]
     assert starts_from_svd(graph, efge.EFGE()) == from_svd
     # Otherwise a single thread would have all the work.
-    assert prepare_training(make_walks(graph), efge.Bernoulli(), efge.EFGE(dim=32)._settings()).n_blocks >= 3
-    assert same_bytes(*(efge.EFGE(dim=32, seed=7, threads=threads).fit(graph) for threads in (1, 2, 3)))
+    assert prepare_training(make_walks(graph), efge.Bernoulli(), efge.EFGE(dim=16)._settings()).n_blocks >= 3
+    assert same_bytes(*(efge.EFGE(dim=16, seed=7, threads=threads).fit(graph) for threads in (1, 2, 3)))
 
 
 class StopTraining(Exception):  # noqa: N818
@@ -164,7 +159,7 @@ def test_training_until_convergence_resumes_to_the_same_bytes(tmp_path, falling,
     assert resumed.converged_ is True
 
 
-@pytest.mark.parametrize("fraction", [0.1, 0.9])
+@pytest.mark.parametrize("fraction", [0.01, 0.9])
 def test_a_signal_stops_training_from_factors_which_resumes_to_the_same_bytes(tmp_path, dense, dense_model, fraction):
     def progress(report):
         if report.pairs > fraction * report.total:
@@ -432,6 +427,6 @@ def test_models_with_a_fixed_number_of_walks_refuse_any_other(model, walks):
 def test_the_filter_hides_no_overlapping_communities():
     """Memberships are in the vectors as they were trained, which have no negative entries."""
     graph, truth = planted_communities(0)
-    model = efge.EFGE("bernoulli-poisson", dim=4, window=1, walks_per_node=80, seed=0).fit(graph)
+    model = efge.EFGE("bernoulli-poisson", dim=4, window=1, walks_per_node=60, seed=0).fit(graph)
     assert (model.embedding_.vectors < 0).any()
     assert efge.communities(model).f1(truth) > 0.9
