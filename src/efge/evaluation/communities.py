@@ -342,10 +342,13 @@ def _is_nonnegative_efge(source: Any) -> bool:
 
 
 def _memberships(source: Any, embedding: Embedding) -> npt.NDArray[np.float32]:
-    vectors = embedding.vectors
+    is_efge = _is_nonnegative_efge(source)
+    # A filter leaves no memberships: they are in the vectors as they were trained.
+    is_filtered = is_efge and getattr(source, "propagate", None) is not None
+    vectors = source.center_embedding_.vectors if is_filtered else embedding.vectors
     if (vectors < 0).any():
         raise ValueError("overlapping communities need vectors without negative entries; these have some")
-    return np.sqrt(vectors * source.context_embedding_.vectors) if _is_nonnegative_efge(source) else vectors
+    return np.sqrt(vectors * source.context_embedding_.vectors) if is_efge else vectors
 
 
 def _default_threshold(source: Any, graph: Any) -> float:

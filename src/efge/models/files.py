@@ -88,6 +88,9 @@ def read_model(path: str | os.PathLike[str], cls: type[AnyEmbedder], family: Fam
             model = estimator(**_read_parameters(header, estimator, family))
             model.__dict__.update(_read_values(header))
             model.__dict__.update(_read_arrays(archive))
+        if hasattr(model, "propagate"):
+            # Vectors that were not filtered are those of the centers, and are in the file once.
+            model.__dict__.setdefault("center_embedding_", model.embedding_)
         _check_complete(model)
         return model
 

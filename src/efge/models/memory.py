@@ -161,6 +161,7 @@ def _walk_bytes(size: _GraphSize, model: Any) -> int:
     # Second-order walks have an edge filter with four bits for each neighbor.
     walks += size.entries // 2 if isinstance(strategy, Node2VecWalk) and strategy.q != 1 else 0
     walks_per_node = MAX_WALKS_PER_NODE if model.walks_per_node == "auto" else model.walks_per_node
+    check_positive_integers(walks_per_node=walks_per_node)
     in_progress: float = 40.0 * size.nodes * walks_per_node * model.walk_length
     return walks + round(min(_ROUND_BYTES, in_progress))
 

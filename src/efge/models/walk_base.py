@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
@@ -144,10 +144,11 @@ class WalkEmbedder(NodeEmbedder):
             return X
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
+        automatic = self._settings().until_converged
         return Walks(
             as_graph(X),
             self._strategy(),
-            walks_per_node=MAX_WALKS_PER_NODE if isinstance(self.walks_per_node, str) else self.walks_per_node,
+            walks_per_node=MAX_WALKS_PER_NODE if automatic else cast(int, self.walks_per_node),
             walk_length=self.walk_length,
             seed=seed,
             threads=self.threads,

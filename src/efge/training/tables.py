@@ -101,7 +101,8 @@ def _mapped_allocator(folder: Path) -> Callable[..., Floats]:
 
 def copy_table(table: Floats, folder: Path | None) -> Floats:
     """Return a copy of a table, in memory or in a file of a folder that the system reads and writes as it needs it."""
-    allocate = np.empty if folder is None else _mapped_allocator(folder)
+    # No file can be mapped that has no bytes.
+    allocate = np.empty if folder is None or not table.size else _mapped_allocator(folder)
     copy = allocate(table.size, np.float32).reshape(table.shape)
     for begin in range(0, len(table), _ROWS_PER_CHUNK):
         copy[begin : begin + _ROWS_PER_CHUNK] = table[begin : begin + _ROWS_PER_CHUNK]

@@ -26,7 +26,7 @@ from efge.training.partitioned.files import CENTERS, CONTEXTS
 from efge.training.partitioned.partitioning import Counts, Partitioning
 from efge.training.partitioned.schedule import Bucket, Walker, Waves, plan_waves
 from efge.training.settings import Settings
-from efge.training.tables import Floats
+from efge.training.tables import Floats, starts_from_factors
 from efge.training.trainer import Trained, divergence_error, log_prob_table
 from efge.walks.strategies import CorpusWalk
 from efge.walks.walks import Walks
@@ -93,7 +93,7 @@ def train_partitioned(
 ) -> Trained:
     """Train as `trainer.train` does, but in partitions: the result depends on their number, not on the engine."""
     settings.check()
-    _check_supported(walks, settings)
+    _check_supported(walks, family, settings)
     with engine:
         waves = plan_waves(walks, settings)
         visits, pairs = engine.count_visits(Walker.of(walks), waves, int(settings.window))
@@ -111,8 +111,9 @@ def train_partitioned(
         return Trained(*engine.collect(), visits, sum(pairs), monitor.state, monitor.sample)
 
 
-def _check_supported(walks: Walks, settings: Settings) -> None:
+def _check_supported(walks: Walks, family: Family, settings: Settings) -> None:
     """Refuse what cannot be trained in partitions."""
+    starts_from_factors(walks, family, settings)
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
     if settings.softmax or settings.stars or settings.one_table:
@@ -160,22 +161,27 @@ def _train_waves(
     report: Callable[[Progress], None],
 ) -> None:
     state, rate = monitor.state, run.learning_rate
+
+    def report_at(pairs: int) -> None:
+        # The last wave may end beyond the last step of the learning rate.
+        report(Progress(pairs, max(pairs, rate.end()), monitor.last_log_likelihood))
+
     if not state.chunks_done:
         monitor.evaluate(0)
     pairs = sum(run.pairs[: state.chunks_done])
-    report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
+    report_at(pairs)
     for wave in range(state.chunks_done, len(run.waves)):
         if pairs >= rate.end() or (patience is not None and state.evaluations_since_best >= patience):
             break
         for fraction in engine.train(wave):
             if fraction < 1:
-                report(Progress(pairs + int(fraction * run.pairs[wave]), rate.end(), monitor.last_log_likelihood))
+                report_at(pairs + int(fraction * run.pairs[wave]))
         pairs += run.pairs[wave]
         if pairs >= min(monitor.next_evaluation, rate.end()):
             monitor.evaluate(pairs)
             rate.update(pairs)
         state.chunks_done = wave + 1
-        report(Progress(pairs, rate.end(), monitor.last_log_likelihood))
+        report_at(pairs)
         manager.save_if_due(state, engine.saved_tables())
 
 
