@@ -256,7 +256,8 @@ def toml_configurations() -> list[bytes]:
         b'graph = "friends.csv"\noutput = "v.npz"\nmodel = "normal"\ndim = 8\n[family_options]\nsigma = 0.5\n',
         b'graph = "friends.csv"\noutput = "v.npz"\nmodel = "node2vec"\np = 0.5\ndirected = false\nnodes = "nodes.txt"\n'
         b'source = "from"\ntarget = 1\ndelimiter = ","\nencoding = "utf-8"\nheader = true\n',
-        b'output = "a"\ngraph = """friends.csv"""\nwalk_length = 0x10\np = 1e-2\nfamily_options = {sigma = 2}\n',
+        b'output = "a"\ngraph = """friends.csv"""\nwalk_length = 0x10\nmodel = "normal"\n'
+        b"family_options = {sigma = 2}\n",
     ]
 
 

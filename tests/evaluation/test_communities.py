@@ -81,7 +81,7 @@ def test_dolphins_fall_into_their_two_groups(networks, family, seed):
 @pytest.mark.parametrize("seed", range(2))
 def test_bernoulli_poisson_finds_planted_communities(nodes, groups, seed):
     graph, truth = planted_communities(seed, nodes, groups)
-    model = efge.EFGE("bernoulli-poisson", dim=groups, window=1, seed=seed).fit(graph)
+    model = efge.EFGE("bernoulli-poisson", dim=groups, window=1, walks_per_node=80, seed=seed).fit(graph)
     found = communities(model)
     assert not found.disjoint
     assert found.f1(truth) > 0.9
@@ -92,7 +92,7 @@ def test_memberships_of_an_efge_do_not_depend_on_scales_of_centers_and_contexts(
     model = efge.EFGE("bernoulli-poisson", dim=4, window=1, seed=0).fit(graph)
     before = communities(model).members
     scales = np.array([4, 0.5, 1, 0.125], np.float32)
-    model.embedding_ = efge.Embedding(model.embedding_.vectors * scales, graph.names)
+    model.embedding_ = model.center_embedding_ = efge.Embedding(model.embedding_.vectors * scales, graph.names)
     model.context_embedding_ = efge.Embedding(model.context_embedding_.vectors / scales, graph.names)
     assert communities(model).members == before
 

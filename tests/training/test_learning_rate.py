@@ -140,9 +140,9 @@ def test_a_state_that_was_saved_gives_the_same_rates(updates):
 
 def test_a_fixed_number_of_walks_has_no_baseline():
     settings = training_settings(learning_rate=0.5, min_learning_rate=0.1)
-    rate = LearningRate.of(settings, efge.Bernoulli(), 100)
+    rate = LearningRate.of(settings, efge.Bernoulli(), 100, from_factors=False)
     assert (rate.first, rate.last, rate.total, rate.baseline) == (0.5, 0.1, 100, None)
-    converging = LearningRate.of(training_settings(until_converged=True, negatives=3), efge.Bernoulli(), 100)
+    converging = LearningRate.of(training_settings(until_converged=True, negatives=3), efge.Bernoulli(), 100, True)
     assert converging.baseline == pytest.approx(math.log(1 / 4) + 3 * math.log(3 / 4), abs=1e-3)
 
 

@@ -13,6 +13,7 @@ from efge.cli import runs
 from efge.cli.console import VERBOSITY, log_info, parse_bytes, progress
 from efge.cli.evaluate import InverseRegularization, select_parameters
 from efge.cli.options import (
+    DEFAULT_MODEL,
     MODEL_OPTIONS,
     MODELS,
     READING_OPTIONS,
@@ -103,7 +104,7 @@ def _make_methods(names: list[str], parameters: dict[str, Any]) -> dict[str, Any
         own = select_parameters(name, parameters, names)
         if name == "bigclam":
             own.setdefault("n_communities", parameters.get("dim", DIM))
-        methods[name] = efge.EFGE(**own) if name == _DEFAULT else runs.make_model(name, {}, own)
+        methods[name] = runs.make_model(DEFAULT_MODEL if name == _DEFAULT else name, {}, own)
     return methods
 
 

@@ -20,6 +20,7 @@ from efge.embedding.geometry import (
     Rows,
     cosines,
     count_zero_rows,
+    mean_vector,
     measure_geometry,
     sample_generator,
     sample_rows,
@@ -152,11 +153,11 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
     first, second = _sample_edges(graph, random)
     if not len(first):
         return np.nan
-    mean = sample_rows(embedding.vectors, linked, random).mean(axis=0, dtype=np.float64)
+    vectors = embedding.vectors
+    mean = mean_vector(vectors, sample_rows(len(vectors), linked, random))
     shuffled = random.permutation(second)
     apart = (first != shuffled) & ~_are_edges(graph, first, shuffled)
-    source, target, other = (embedding.vectors[rows] - mean for rows in (first, second, shuffled))
-    return _auc(cosines(source, target), cosines(source[apart], other[apart]))
+    return _auc(cosines(vectors, first, second, mean), cosines(vectors, first[apart], shuffled[apart], mean))
 
 
 def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows]:

@@ -15,6 +15,7 @@ from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, WalkEmbedder
+from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.settings import Settings
 from efge.training.tables import copy_table
 from efge.training.trainer import Trained
@@ -96,8 +97,8 @@ class EFGE(PairScorer, WalkEmbedder):
         The vectors of the nodes as contexts of others.
     walks_per_node_ : float
         Number of walks from each node that were used.
-    converged_ : bool or None
-        With "auto" walks, whether training ended because it had converged; otherwise None.
+    converged_ : bool
+        Whether the number of walks was "auto", and training ended because it had converged.
     history_ : dict
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs and their negative samples at that
         point. They come from walks that training does not use (except for a corpus of fewer than a hundred walks).
@@ -124,9 +125,6 @@ class EFGE(PairScorer, WalkEmbedder):
     >>> model.embedding_["ann"].shape
     (8,)
     """
-
-    # Models from files and of a fixed number of walks have no other.
-    converged_: bool | None = None
 
     def __init__(
         self,
@@ -220,8 +218,12 @@ class EFGE(PairScorer, WalkEmbedder):
             trainer=self.trainer,
             partitions=self.partitions,
             init=self.init,
-            until_converged=self.walks_per_node == "auto",
+            # Planted communities are found less well if training of memberships ends early.
+            until_converged=self.walks_per_node == "auto" and not as_family(self.family).nonnegative,
         )
+
+    def _walks_per_node(self) -> Any:
+        return MAX_WALKS_PER_NODE if self.walks_per_node == "auto" else self.walks_per_node
 
     def _strategy(self) -> Strategy | str:
         if self.walk != "node2vec" and (self.p, self.q) != (1, 1):
@@ -232,7 +234,7 @@ class EFGE(PairScorer, WalkEmbedder):
         super()._store_result(walks, trained)
         self.center_embedding_ = self.embedding_
         self.walks_per_node_ = len(walks) * int(self.epochs) * trained.fraction / max(walks.graph.n_nodes, 1)
-        self.converged_ = trained.state.converged
+        self.converged_ = bool(trained.state.converged)
 
     def _filter_method(self) -> str | None:
         """Return the filter that is applied at the end, or None."""

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar
 
 from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
@@ -17,7 +17,6 @@ from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.progress import Progress
 from efge.training.checkpoints import Checkpoints
-from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.settings import Settings
 from efge.training.trainer import Trained, train
 from efge.walks.strategies import CorpusWalk, Strategy
@@ -144,15 +143,18 @@ class WalkEmbedder(NodeEmbedder):
             return X
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
-        automatic = self._settings().until_converged
         return Walks(
             as_graph(X),
             self._strategy(),
-            walks_per_node=MAX_WALKS_PER_NODE if automatic else cast(int, self.walks_per_node),
+            walks_per_node=self._walks_per_node(),
             walk_length=self.walk_length,
             seed=seed,
             threads=self.threads,
         )
+
+    def _walks_per_node(self) -> Any:
+        """Return the number of walks that start at each node, at most."""
+        return self.walks_per_node
 
     def _store_result(self, walks: Walks, trained: Trained) -> None:
         self.seed_ = walks.seed

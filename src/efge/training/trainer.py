@@ -128,7 +128,7 @@ def _prepare(
 def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Floats) -> kernel.SGDConfig:
     rate = float(settings.learning_rate)
     low, high = map(float, family.bounds)
-    group_size = contexts_per_group(settings, corpus.walks.graph)
+    group_size = contexts_per_group(settings, corpus.walks.graph, family)
     # Exactly these types: any other would make the kernel compile again.
     return kernel.SGDConfig(
         window=int(settings.window),

@@ -97,7 +97,7 @@ def test_the_command_trains_in_partitions_and_its_record_repeats_it(folder):
     assert not list((folder / "work").iterdir())
     record = json.loads((folder / "v.npz.json").read_text())
     assert record["config"]["partitions"] == 3
-    expected = efge.EFGE.paper(dim=16, seed=1, partitions=3, walks_per_node=10).fit(folder / "graph.txt").embedding_
+    expected = efge.EFGE(dim=16, seed=1, partitions=3, walks_per_node=10).fit(folder / "graph.txt").embedding_
     content = (folder / "v.npz").read_bytes()
     assert efge.Embedding.load(folder / "v.npz") == expected
     (folder / "v.npz").unlink()

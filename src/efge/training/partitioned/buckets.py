@@ -77,7 +77,7 @@ def make_bucket_config(
     partitioning: Partitioning, visits: Counts, total_pairs: int, walks: Walks, family: Family, settings: Settings
 ) -> BucketConfig:
     """Return what follows from the graph and the settings for every bucket."""
-    together = contexts_per_group(settings, walks.graph)
+    together = contexts_per_group(settings, walks.graph, family)
     pairs_per_center = total_pairs / max(int(visits.sum()), 1)
     weights = noise_weights(visits, settings.noise_power)[partitioning.nodes]
     cell_weights = np.diff(np.concatenate([[0.0], np.cumsum(weights)])[partitioning.cell_starts])
