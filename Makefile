@@ -1,8 +1,9 @@
 # make demo    embed a small network: who is near whom, scores, and a page to look at
-# make test    the tests, and how much of the code they cover
+# make test    the tests
 # make lint    formatting, lint, spelling, types and the order of imports
 # make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
 # make figures fill every figure of README and documentation from the records in benchmarks/results
+# make coverage  the tests, and how much of the code they cover (half as slow again: tracing slows compilation too)
 # make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
@@ -33,12 +34,15 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test lint docs figures bench scores quality reproduction fuzz dist-check lowest audit clean
+.PHONY: demo test coverage lint docs figures bench scores quality reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
 
 test: $(VENV)/test.stamp
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal
+
+coverage: $(VENV)/test.stamp
 	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term
 
 lint: $(VENV)/test.stamp
