@@ -106,6 +106,7 @@ def test_the_record_beside_an_output_repeats_the_run_byte_for_byte(folder):
     assert record["log_likelihood"] < 0
     assert record["diagnostics"]["log_likelihood"] == round(record["log_likelihood"], 4)
     assert 0 <= record["diagnostics"]["separation"] <= 1
+    assert (record["walks_per_node"], record["converged"]) == (5, False)
     assert record["seconds"] > 0
     before = (folder / "v.npz").read_bytes()
     (folder / "v.npz").unlink()

@@ -248,6 +248,13 @@ def test_without_a_filter_the_vectors_are_those_of_the_centers():
     assert model.embedding_ is model.center_embedding_
 
 
+def test_filtered_vectors_have_a_mean_length_of_2_5_at_most():
+    ring = [(i, (i + step) % 60) for i in range(60) for step in (1, 2)]
+    model = efge.EFGE(dim=8, walks_per_node=60, learning_rate=0.1, seed=1).fit(ring)
+    assert mean_length(model.center_embedding_.vectors) > 3
+    assert mean_length(model.embedding_.vectors) == pytest.approx(2.5, rel=1e-5)
+
+
 @pytest.mark.parametrize("method", ["band-pass", "average"])
 @pytest.mark.parametrize("storage", ["memory", "mmap", "partitions"])
 def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_path, method, storage):
@@ -260,6 +267,7 @@ def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_
     np.testing.assert_allclose(vectors / mean_length(vectors), filtered / mean_length(filtered), rtol=1e-4, atol=1e-6)
     assert mean_length(vectors) == pytest.approx(mean_length(trained), rel=1e-5)
     assert not np.allclose(vectors, trained, atol=0.1 * mean_length(trained))
+    assert mean_length(trained) < 2.5
     if storage == "memory":
         plain = efge.EFGE(dim=8, walks_per_node=3, propagate=None, seed=1).fit(SPARSE)
         assert model.center_embedding_ == plain.embedding_

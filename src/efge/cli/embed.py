@@ -273,7 +273,8 @@ def embed(
         _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:
         _plot_history(estimator, plot)
-    log_verbose(", ".join(f"{name} {value}" for name, value in estimator.diagnostics_.to_dict().items()))
+    figures = [f"{name} {value}" for name, value in estimator.diagnostics_.to_dict().items()]
+    log_verbose(", ".join([*filter(None, [runs.describe_walks(estimator)]), *figures]))
     log_info(f"wrote {estimator.embedding_!r} to {run.output} in {format_duration(seconds)}, seed {estimator.seed_}")
 
 

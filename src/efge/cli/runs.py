@@ -215,4 +215,17 @@ def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str,
         "seconds": round(seconds, 3),
         "log_likelihood": likelihoods[-1] if likelihoods else None,
         "diagnostics": model.diagnostics_.to_dict(),
+        **({"walks_per_node": model.walks_per_node_, "converged": model.converged_} if _trains_on_walks(model) else {}),
     }
+
+
+def describe_walks(model: Any) -> str:
+    """Say on how many walks a model was trained, and whether it had converged."""
+    if not _trains_on_walks(model):
+        return ""
+    reason = ", converged" if model.converged_ else ""
+    return f"{model.walks_per_node_:.0f} walks per node{reason}"
+
+
+def _trains_on_walks(model: Any) -> bool:
+    return hasattr(model, "walks_per_node_")
