@@ -3,6 +3,7 @@
 # make lint    formatting, lint, spelling, types and the order of imports
 # make docs    the documentation as a site, in docs/_build/html/index.html; notebooks and examples run
 # make figures fill every figure of README and documentation from the records in benchmarks/results
+# make test-slow  the tests that take half a minute or more each
 # make coverage  the tests, and how much of the code they cover (half as slow again: tracing slows compilation too)
 # make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
@@ -34,7 +35,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test coverage lint docs figures bench scores quality reproduction fuzz dist-check lowest audit clean
+.PHONY: demo test test-slow coverage lint docs figures bench scores quality reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -42,8 +43,11 @@ demo: $(VENV)/demo.stamp
 test: $(VENV)/test.stamp
 	$(VENV)/bin/python -m pytest -n auto --dist worksteal
 
+test-slow: $(VENV)/test.stamp
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal -m slow
+
 coverage: $(VENV)/test.stamp
-	$(VENV)/bin/python -m pytest -n auto --dist worksteal --cov --cov-report=term
+	$(VENV)/bin/python -m pytest -n auto --dist worksteal -m '' --cov --cov-report=term
 
 lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
@@ -90,7 +94,7 @@ dist-check:
 
 # What old libraries say of newer ones that they rest upon is not about us.
 lowest: $(LOWEST_VENV)/lowest.stamp
-	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -W ignore::DeprecationWarning
+	$(LOWEST_VENV)/bin/python -m pytest -n auto --dist worksteal -m '' -W ignore::DeprecationWarning
 
 # Strictly: a package of which the service knows nothing has not been audited.
 audit: $(VENV)/test.stamp $(AUDIT_VENV)/audit.stamp

@@ -189,6 +189,7 @@ def test_a_network_without_labels_is_scored_by_links_and_a_data_set_brings_its_l
     assert metrics["data"] == ["micro_f1@50", "macro_f1@50", "auc@uniform", "auc@degree"]
 
 
+@pytest.mark.slow
 def test_scores_are_the_same_in_other_processes():
     arguments = {"graphs": {"club": GRAPH}, "methods": {"efge": efge.EFGE(dim=4, walks_per_node=2)}, "seeds": 2}
     one, two = (efge.benchmark(**arguments, processes=processes, threads=1) for processes in (1, 2))

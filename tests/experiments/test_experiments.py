@@ -127,6 +127,7 @@ def test_network_statistics_equal_those_of_table_1(data):
     assert not any("published" in cell for row in table.rows for cell in row)
 
 
+@pytest.mark.slow
 def test_a_cell_has_the_same_scores_in_another_process(data, tmp_path):
     plan = Plan(studies=("links",), networks=("grqc",), methods=("HOPE",), repeats=1)
     results = runner.run(plan, tmp_path, processes=2)
@@ -206,6 +207,7 @@ def test_the_command_refuses_unknown_names_in_one_line(tmp_path, arguments):
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_interrupted_run_continues_where_it_stopped(data, tmp_path):
     study = ["dolphins", "--methods", "HOPE,NetMF,EFGE-Norm"]
     arguments = [sys.executable, "-m", "efge", "reproduce", *study, "-o", str(tmp_path / "a"), "--processes", "1"]

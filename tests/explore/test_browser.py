@@ -396,6 +396,7 @@ def test_an_embedding_of_one_node_has_a_page(browser, tmp_path):
     opened.close()
 
 
+@pytest.mark.slow
 def test_a_page_of_a_hundred_thousand_nodes_responds(browser, tmp_path, monkeypatch):
     count = 100_000
     random = np.random.default_rng(0)

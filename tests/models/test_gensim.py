@@ -27,6 +27,7 @@ def accuracy(vectors, labels):
     [(efge.DeepWalk(), {"hs": 1, "negative": 0}), (efge.Node2Vec(), {"hs": 0, "negative": 5})],
     ids=["deepwalk", "node2vec"],
 )
+@pytest.mark.slow
 def test_scores_are_those_of_gensim_on_the_same_walks(networks, model, options):
     gensim = pytest.importorskip("gensim.models")
     graph, labels = labelled_network(networks / "cora")

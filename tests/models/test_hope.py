@@ -91,6 +91,7 @@ def test_invalid_parameters_are_refused_when_fitting(model, message):
         model.fit([("a", "b"), ("b", "c")])
 
 
+@pytest.mark.slow
 def test_scores_on_citations_are_at_least_the_published_ones(networks):
     """They are higher than published, because the vectors are scaled here, so that the classifier can use them."""
     graph, labels = labelled_network(networks / "cora")

@@ -111,6 +111,7 @@ def test_invalid_parameters_are_refused_when_fitting(model, message):
 
 
 @pytest.mark.parametrize(("network", "least"), [("cora", 0.82), ("citeseer", 0.58)])
+@pytest.mark.slow
 def test_scores_on_citations_are_the_published_ones(networks, network, least):
     if not (networks / network).is_dir():
         pytest.skip(f"there is no {networks / network}")

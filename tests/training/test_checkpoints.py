@@ -234,6 +234,7 @@ def newest(workdir):
     return max((int(path.stem.split("-")[1]) for path in workdir.glob("checkpoints/checkpoint-*.efge")), default=0)
 
 
+@pytest.mark.slow
 def test_a_command_killed_again_and_again_ends_with_the_same_bytes(workdir):
     subprocess.run(embed(workdir), cwd=workdir, check=True)
     expected = (workdir / "v.npz").read_bytes()

@@ -201,6 +201,7 @@ def memory_limit():
     group.rmdir()
 
 
+@pytest.mark.slow
 def test_mapped_tables_larger_than_all_memory_give_the_same_bytes(tmp_path, memory_limit):
     # Two tables of 15,000 rows of 8 KiB are 246 MB; the process may have 241 MB, its program and libraries included.
     (tmp_path / "graph.txt").write_text("".join(f"{i} {(i + 1) % 15_000}\n" for i in range(15_000)))

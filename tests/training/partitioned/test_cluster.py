@@ -24,7 +24,7 @@ from efge.training.partitioned.cluster import CLUSTER_PARTITIONS
 ray = pytest.importorskip("ray", reason="clusters need Ray, which is not installed: pip install 'efge[ray]'")
 
 # Warnings of Ray itself, in whatever version, are not ours to fix.
-pytestmark = pytest.mark.filterwarnings("ignore")
+pytestmark = [pytest.mark.filterwarnings("ignore"), pytest.mark.slow]
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 STORE = 100 * 2**20
 
