@@ -71,6 +71,7 @@ from .models.bigclam import BigClam as BigClam
 from .models.deepwalk import DeepWalk as DeepWalk
 from .models.diagnostics import Diagnostics as Diagnostics
 from .models.efge import EFGE as EFGE
+from .models.features import NodeFeatures as NodeFeatures
 from .models.hope import HOPE as HOPE
 from .models.line import LINE as LINE
 from .models.memory import Memory as Memory

@@ -90,6 +90,10 @@ class Graph:
     def __delattr__(self, name: str) -> None:
         raise AttributeError(f"a graph is immutable; {name} cannot be deleted")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        # It cannot change, so that copies of an estimator, say, may share it.
+        return self
+
     def __getstate__(self) -> dict[str, Any]:
         return {field: getattr(self, field) for field in ("indptr", "indices", "weights", "names", "directed")}
 

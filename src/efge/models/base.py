@@ -29,7 +29,8 @@ AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
 class NodeEmbedder:
     """Base class of estimators whose `fit` takes a graph and stores the vectors of its nodes as `embedding_`.
 
-    It follows scikit-learn's conventions, so that ``clone``, pipelines and searches work.
+    It follows scikit-learn's conventions, so that ``clone`` and pipelines work. Cross-validation and searches split the
+    rows of their data, and a graph has none: they take nodes as rows, see :class:`efge.NodeFeatures`.
 
     Examples
     --------
