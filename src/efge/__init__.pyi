@@ -31,12 +31,14 @@ from .evaluation.classification import (
 from .evaluation.classification import (
     node_classification as node_classification,
 )
+from .evaluation.classifier import Classifier as Classifier
 from .evaluation.communities import Communities as Communities
 from .evaluation.communities import communities as communities
 from .evaluation.heuristics import link_scores as link_scores
 from .evaluation.labels import read_labels as read_labels
 from .evaluation.links import LinkScores as LinkScores
 from .evaluation.links import link_prediction as link_prediction
+from .evaluation.missing_links import missing_links as missing_links
 from .evaluation.splits import LinkSplit as LinkSplit
 from .evaluation.splits import split_links as split_links
 from .experiments.benchmark import benchmark as benchmark

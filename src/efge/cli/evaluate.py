@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 from collections.abc import Hashable
@@ -29,6 +28,7 @@ from efge.cli.options import (
     split_commas,
     with_options,
 )
+from efge.cli.predict import check_prediction, predict_classes, predict_links, write_rows
 
 if TYPE_CHECKING:
     from efge.evaluation.results import Scores
@@ -84,20 +84,32 @@ def classify(
     repeats: Annotated[int, typer.Option(help="Number of random splits for each ratio.")] = 50,
     C: InverseRegularization = 1.0,  # noqa: N803
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same splits.")] = 0,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE", help="Also write class and probability of each node without a label.", show_default=False
+        ),
+    ] = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
-    """Score vectors by how well a linear classifier predicts the classes of nodes from them."""
+    """Score vectors by how well a linear classifier predicts the classes of nodes from them.
+
+    With --predict, the classifier learns from all labels and predicts the classes of the other nodes.
+    """
     try:
         fractions = [float(ratio) for ratio in ratios.split(",")]
     except ValueError:
         raise ValueError(f"ratios are numbers separated by commas, such as 0.1,0.5; got {ratios!r}") from None
+    check_prediction(predict)
     embedding = efge.Embedding.load(vectors, format)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
             embedding, labels, ratios=fractions, repeats=repeats, C=C, seed=seed, progress=counter(advance, repeats)
         )
+    if predict is not None:
+        predict_classes(embedding, labels, C, predict)
     _print_scores(scores, as_json, plot)
 
 
@@ -140,14 +152,39 @@ def links(
     ] = 50,
     C: InverseRegularization = 1.0,  # noqa: N803
     save_splits: Annotated[Path | None, typer.Option(help="Folder to save the splits in.", show_default=False)] = None,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write the likeliest missing links instead, by a model of all edges.",
+            show_default=False,
+        ),
+    ] = None,
+    k: Annotated[int, typer.Option("--count", "-k", help="Number of missing links to write with --predict.")] = 100,
+    of: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NODE", help="Write missing links of these nodes only; may be repeated."),
+    ] = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
     **options: Any,
 ) -> None:
-    """Score models by how well they predict removed edges, and compare them with classical heuristics."""
+    """Score models by how well they predict removed edges, and compare them with classical heuristics.
+
+    With --predict, nothing is removed or scored: the likeliest pairs without an edge are written to a file.
+    """
     parameters = select_options(options, MODEL_OPTIONS)
+    names = split_commas(model) or [DEFAULT_MODEL]
+    if predict is not None:
+        unused = {"json": as_json, "plot": plot, "save-splits": save_splits, "model with several names": names[1:]}
+        check_prediction(predict, unused)
+        estimator = _make_models(names, family_option, parameters)[names[0]]
+        predict_links(estimator, runs.read_graph(graph, select_options(options, READING_OPTIONS)), predict, k, of)
+        return
+    if of is not None:
+        raise ValueError("--of is for missing links; add --predict FILE")
     seed = int(parameters.pop("seed", 0))
-    models = _make_models(split_commas(model) or [DEFAULT_MODEL], family_option, parameters)
+    models = _make_models(names, family_option, parameters)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     splits = [
         efge.split_links(network, test_size, negatives=negative_pairs, seed=(seed, number)) for number in range(repeats)
@@ -254,17 +291,14 @@ def _read_true_communities(labels: Path | None, graph: efge.Graph) -> list[list[
 
 
 def _write_communities(found: efge.Communities, output: str) -> None:
-    from efge.io.atomic import atomic_write
+    if output.lower().endswith(".json"):
+        from efge.io.atomic import atomic_write
 
-    with atomic_write(output) as stream:
-        if output.lower().endswith(".json"):
+        with atomic_write(output) as stream:
             stream.write(json.dumps([list(members) for members in found], default=str).encode() + b"\n")
-            return
-        text = io.StringIO()
-        delimiter = "," if output.lower().endswith(".csv") else "\t"
-        rows = [(name, number) for number, members in enumerate(found) for name in members]
-        csv.writer(text, delimiter=delimiter, lineterminator="\n").writerows([("node", "community"), *rows])
-        stream.write(text.getvalue().encode())
+        return
+    rows = [(name, number) for number, members in enumerate(found) for name in members]
+    write_rows(output, ("node", "community"), rows)
 
 
 def explore(

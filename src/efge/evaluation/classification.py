@@ -130,7 +130,7 @@ def node_classification(  # noqa: PLR0913
     check_positive_integers(repeats=repeats, threads=threads)
     if not C > 0:
         raise EvaluationError(f"C must be positive; got {C!r}")
-    embedding = _as_embedding(embedding)
+    embedding = as_embedding(embedding)
     targets = as_targets(labels, embedding)
     if len(targets.classes) < 2:
         raise EvaluationError(
@@ -152,7 +152,14 @@ def node_classification(  # noqa: PLR0913
     return _collect_scores(results, list(train_sizes), targets, graph)
 
 
-def _as_embedding(source: Any) -> Embedding:
+def as_embedding(source: Any) -> Embedding:
+    """Return the embedding itself, that of a fitted estimator, or one of an array.
+
+    Examples
+    --------
+    >>> as_embedding([[1.0], [2.0]])
+    Embedding(2 nodes, 1 dimensions)
+    """
     if isinstance(source, Embedding):
         return source
     if hasattr(source, "embedding_"):
