@@ -14,6 +14,7 @@ from contextlib import suppress
 
 import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 
@@ -221,6 +222,9 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
         ),
         (["classify", "w.csv", "nowhere.csv"], "nowhere.csv: no such file"),
         (["neighbors", "w.csv", "an"], "no node named 'an'"),
+        (["neighbors", "w.csv"], "give the names of nodes, or --all"),
+        (["neighbors", "w.csv", "ann", "--all"], "but not both"),
+        (["neighbors", "w.csv", "--all", "-o", "knn.xls"], "knn.xls: the suffix of a table"),
         (["links", "friends.csv", "--features", "hadamar"], "no feature 'hadamar'"),
         (["links", "friends.csv", "--test-size", "2"], "test_size is a fraction of the edges, above 0 and below 1"),
         (["links", "friends.csv", "--rank", "2"], "bernoulli has no option --rank"),
@@ -259,6 +263,31 @@ def test_quiet_prints_nothing_and_verbose_prints_details(folder):
     assert run(*options, "--quiet", cwd=folder).stderr == ""
     assert run("--quiet", *options, cwd=folder).stderr == ""
     assert "Graph(34 nodes" in run(*options, "--verbose", cwd=folder).stderr
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv", "tsv"])
+def test_neighbors_of_all_nodes_are_written_as_a_table(folder, suffix):
+    vectors = efge.Embedding(np.random.default_rng(0).normal(size=(34, 4)), [*"abc", *map(str, range(31))])
+    vectors.save(folder / "v.npz")
+    done = run("neighbors", "v.npz", "--all", "-k", 3, "-o", f"knn.{suffix}", cwd=folder)
+    assert "wrote 102 neighbors of 34 nodes" in done.stderr
+    read = {"parquet": pd.read_parquet, "csv": pd.read_csv, "tsv": lambda path: pd.read_csv(path, sep="\t")}[suffix]
+    table = read(folder / f"knn.{suffix}")
+    assert list(table.columns) == ["node", "neighbor", "rank", "cosine"]
+    mine = table[table.node == "b"]
+    assert list(zip(mine.neighbor, mine.cosine.astype(np.float32), strict=True)) == vectors.neighbors("b", 3)
+    assert mine["rank"].tolist() == [1, 2, 3]
+
+
+def test_neighbors_are_chosen_among_candidates_without_known_edges(folder):
+    graph = efge.read_graph(folder / "friends.csv")
+    vectors = efge.Embedding(np.random.default_rng(0).normal(size=(34, 4)), graph.names)
+    vectors.save(folder / "v.npz")
+    (folder / "some.txt").write_text("ann\nn1\nn9\nn20\n")
+    table = run("neighbors", "v.npz", "ann", "--among", "some.txt", "--exclude", "friends.csv", cwd=folder).stdout
+    expected = vectors.neighbors("ann", among=["n1", "n9", "n20"], exclude=graph)
+    assert [line.split()[1] for line in table.splitlines()[1:]] == [name for name, _ in expected]
+    assert "n1" not in table.split()
 
 
 def test_neighbors_are_printed_as_a_table_or_json(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -111,6 +112,78 @@ def test_zero_and_extreme_vectors_have_finite_cosines():
     assert embedding.neighbors(0) == [(1, 0.0), (2, 0.0), (3, 0.0), (4, 0.0)]
     assert embedding.neighbors(1, k=2) == [(3, pytest.approx(0.5**0.5)), (0, 0.0)]
     assert embedding.neighbors(1, metric="dot") == [(3, pytest.approx(2**-21)), (0, 0.0), (2, 0.0), (4, -np.inf)]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+def test_neighbors_do_not_depend_on_the_number_of_threads(monkeypatch, metric):
+    monkeypatch.setattr("efge.embedding.nearest._TILE_QUERIES", 16)
+    embedding = random_embedding(200, 7)
+    results = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr("efge.embedding.nearest.available_threads", lambda threads=threads: threads)
+        rows, scores = embedding.nearest(k=6, metric=metric)
+        results.append((rows.tobytes(), scores.tobytes()))
+    assert len(set(results)) == 1
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+def test_vectors_closer_than_rounding_errors_of_32_bits_are_ranked_in_64(metric):
+    random = np.random.default_rng(3)
+    query = random.normal(size=(1, 24)).astype(np.float32)
+    # In 32 bits, the products of these vectors with the query are equal or in the wrong order.
+    near = query * (1 + random.normal(size=(400, 24)) * 2.0**-22)
+    vectors = np.concatenate([random.normal(size=(300, 24)), near]).astype(np.float32)
+    rows, _ = Embedding(vectors).nearest(query, k=50, metric=metric)
+    twin = reference.nearest(query, vectors, 50, cosine=metric == "cosine")
+    assert rows[0].tolist() == [row for row, _ in twin[0]]
+
+
+@pytest.mark.parametrize("metric", ["cosine", "dot"])
+@pytest.mark.parametrize("scale", [1e-38, 1e-22, 1e18, 1e37])
+def test_scores_at_the_ends_of_32_bits_equal_the_reference(metric, scale):
+    vectors = (np.random.default_rng(4).normal(size=(40, 3)) * scale).astype(np.float32)
+    vectors[::7] *= 1e-3
+    rows, _ = Embedding(vectors).nearest(k=5, metric=metric)
+    with np.errstate(over="ignore"):
+        twin = reference.nearest(vectors, vectors, 5, cosine=metric == "cosine", own=np.arange(40))
+    assert rows.tolist() == [[row for row, _ in best] for best in twin]
+
+
+def test_candidates_are_some_nodes_without_those_excluded():
+    embedding = random_embedding(30, 4, [f"n{i}" for i in range(30)])
+    everything = [name for name, _ in embedding.neighbors("n3", k=99)]
+    some = ["n9", "n3", "n1", "n5"]
+    assert [name for name, _ in embedding.neighbors("n3", among=some)] == [n for n in everything if n in some]
+    without = embedding.neighbors("n3", k=99, exclude=["n9", "n5"])
+    assert [name for name, _ in without] == [name for name in everything if name not in ("n9", "n5")]
+    rows, scores = embedding.nearest(k=2, among=some)
+    assert rows.shape == (30, 2)
+    assert set(embedding.names[rows].ravel()) <= set(some)
+    assert [(embedding.names[row], score) for row, score in zip(rows[7], scores[7], strict=True)] == (
+        embedding.neighbors("n7", k=2, among=some)
+    )
+
+
+def test_a_graph_excludes_the_neighbors_of_each_query():
+    embedding = random_embedding(5, 3, list("abcde"))
+    star = nx.Graph([("a", "b"), ("a", "c"), ("a", "d"), ("a", "e"), ("d", "stranger")])
+    rows, scores = embedding.nearest(["b", "a", "d"], k=3, exclude=star)
+    assert rows[1].tolist() == [-1, -1, -1]
+    assert np.isneginf(scores[1]).all()
+    assert set(embedding.names[rows[0]]) == {"c", "d", "e"}
+    assert embedding.neighbors("a", exclude=star) == []
+    assert {name for name, _ in embedding.neighbors("d", among=["a", "b", "d"], exclude=star)} == {"b"}
+    with pytest.raises(EmbeddingError, match="neighbors of nodes given by name; the queries are vectors"):
+        embedding.nearest(np.ones((1, 3)), exclude=star)
+    with pytest.raises(KeyError, match="no node named 'z'"):
+        embedding.neighbors("a", among=["z"])
+
+
+def test_a_search_reports_each_finished_query_once(monkeypatch):
+    monkeypatch.setattr("efge.embedding.nearest._BLOCK_QUERIES", 4)
+    finished = []
+    random_embedding(10, 2).nearest(k=1, progress=finished.append)
+    assert finished == [4, 4, 2]
 
 
 def test_invalid_queries_are_refused():

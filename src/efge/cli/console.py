@@ -8,15 +8,14 @@ from __future__ import annotations
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from efge.progress import Advance, format_rate, show_bar
+
 # Without a terminal: seconds before the first progress line, and between two of them.
 _SECONDS_BETWEEN_LINES = 10.0
-
-# Reports progress: work done, total work, and a note to show beside them.
-Advance = Callable[[float, float, str], None]
 
 
 @dataclass
@@ -53,44 +52,10 @@ def progress(label: str, unit: str) -> Iterator[Advance]:
     if VERBOSITY.quiet:
         yield lambda done, total, note: None
     elif sys.stderr.isatty():
-        with _progress_bar(label, unit) as advance:
+        with show_bar(label, unit) as advance:
             yield advance
     else:
         yield _progress_lines(label, unit)
-
-
-def counter(advance: Advance, total: int) -> Callable[[int], None]:
-    """Return a function that adds a number of finished items to the progress."""
-    done = 0
-
-    def count(finished: int) -> None:
-        nonlocal done
-        done += finished
-        advance(done, total, "")
-
-    return count
-
-
-@contextmanager
-def _progress_bar(label: str, unit: str) -> Iterator[Advance]:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn(label),
-        BarColumn(),
-        TaskProgressColumn(),
-        TextColumn("{task.description}"),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=60) as bar:
-        task, start = bar.add_task("", total=None), time.perf_counter()
-
-        def advance(done: float, total: float, note: str) -> None:
-            rate = _format_rate(done, time.perf_counter() - start, unit)
-            bar.update(task, completed=done, total=total, description=" ".join(filter(None, (rate, note))))
-
-        yield advance
 
 
 def _progress_lines(label: str, unit: str) -> Advance:
@@ -103,18 +68,10 @@ def _progress_lines(label: str, unit: str) -> Advance:
             return
         last = now
         remaining = format_duration((now - start) * (total - done) / done)
-        rate = _format_rate(done, now - start, unit)
+        rate = format_rate(done, now - start, unit)
         log_info(", ".join(filter(None, (f"{label} {done / total:.0%}", rate, f"{remaining} left", note))))
 
     return advance
-
-
-def _format_rate(done: float, seconds: float, unit: str) -> str:
-    if not unit or not done or not seconds:
-        return ""
-    rate = done / seconds
-    scale, letter = next(((s, c) for s, c in ((1e9, "G"), (1e6, "M"), (1e3, "k")) if rate >= s), (1.0, ""))
-    return f"{rate / scale:.1f} {letter}{unit}/s"
 
 
 def format_duration(seconds: float) -> str:

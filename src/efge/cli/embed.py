@@ -17,8 +17,6 @@ import efge
 from efge.cli import runs
 from efge.cli.console import (
     VERBOSITY,
-    Advance,
-    counter,
     format_bytes,
     format_duration,
     log_info,
@@ -38,6 +36,7 @@ from efge.cli.options import (
     select_options,
     with_options,
 )
+from efge.progress import Advance, counter, describe_likelihood
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
@@ -353,8 +352,7 @@ def fit(estimator: Any, graph: Graph, **options: Any) -> None:
     with progress("training", "pairs") as advance:
 
         def show_progress(state: efge.Progress) -> None:
-            is_known = state.log_likelihood == state.log_likelihood
-            advance(state.pairs, state.total, f"log-likelihood {state.log_likelihood:.4f}" if is_known else "")
+            advance(state.pairs, state.total, describe_likelihood(state))
 
         estimator.fit(graph, progress=show_progress, **options)
 

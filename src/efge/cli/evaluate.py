@@ -1,4 +1,4 @@
-"""Commands for vectors and models: neighbors, classify, links, communities, explore, propagate and convert."""
+"""Commands for vectors and models: classify, links, communities, explore, propagate and convert."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import counter, log_info, print_table, progress
+from efge.cli.console import log_info, print_table, progress
 from efge.cli.embed import fit
 from efge.cli.options import (
     DEFAULT_MODEL,
@@ -29,6 +29,7 @@ from efge.cli.options import (
     with_options,
 )
 from efge.cli.predict import check_prediction, predict_classes, predict_links, write_rows
+from efge.progress import counter
 
 if TYPE_CHECKING:
     from efge.evaluation.results import Scores
@@ -43,24 +44,6 @@ InverseRegularization = Annotated[
 FormatOption = Annotated[
     str | None, typer.Option("--format", help="Format of the vectors. \\[default: from the suffix]")
 ]
-
-
-def neighbors(
-    vectors: VectorsArgument,
-    nodes: Annotated[list[str], typer.Argument(metavar="NODE...", help="Names of nodes.")],
-    k: Annotated[int, typer.Option("--count", "-k", help="Number of neighbors of each node.")] = 10,
-    metric: Annotated[str, typer.Option(help="Similarity: cosine or dot.")] = "cosine",
-    as_json: JsonFlag = False,
-    format: FormatOption = None,  # noqa: A002
-) -> None:
-    """Print the nearest neighbors of nodes."""
-    embedding = efge.Embedding.load(vectors, format)
-    names = [find_node(embedding, node) for node in nodes]
-    rows = [(name, neighbor, score) for name in names for neighbor, score in embedding.neighbors(name, k, metric)]
-    if as_json:
-        print(json.dumps([{"node": a, "neighbor": b, metric: score} for a, b, score in rows], default=str))
-        return
-    print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in rows])
 
 
 def find_node(embedding: Any, text: str) -> Hashable:

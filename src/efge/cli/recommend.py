@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Hashable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +11,7 @@ import typer
 from efge.cli import runs
 from efge.cli.console import print_table
 from efge.cli.evaluate import find_node
+from efge.cli.neighbors import read_candidates
 from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
 
 
@@ -41,7 +41,7 @@ def recommend(
     """Print the nodes that are most likely linked to nodes, by the likelihood of a saved model."""
     estimator = _load_model(model, family, family_option)
     names = [find_node(estimator.embedding_, text) for text in node]
-    candidates = None if among is None else _read_candidates(among, estimator.embedding_)
+    candidates = None if among is None else read_candidates(among, estimator.embedding_)
     reading = select_options(options, READING_OPTIONS)
     if reading and exclude is None:
         raise ValueError(
@@ -68,17 +68,3 @@ def _load_model(path: str, family: str | None, family_option: list[str] | None) 
     except AttributeError as error:
         raise ValueError(f"{path}: {error}") from None
     return estimator
-
-
-def _read_candidates(path: Path, embedding: Any) -> list[Hashable]:
-    """Return the nodes that a file lists; as names are text there, they are looked up like arguments."""
-    from efge.graph.text_edges import read_node_names
-    from efge.graph.text_lines import TextSource
-    from efge.io.files import open_input
-
-    with open_input(path) as stream:
-        texts = read_node_names(TextSource(stream, str(path)))
-    try:
-        return [find_node(embedding, text) for text in texts]
-    except ValueError as error:
-        raise ValueError(f"{path}: {error}") from None

@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from efge.embedding.candidates import choose_candidates
 from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
 from efge.embedding.formats import read_vectors, write_vectors
 from efge.embedding.nearest import METRICS, find_nearest, vector_norms
 from efge.errors import EmbeddingError
 from efge.graph.names import NameIndex, Names
 from efge.io.files import display_name
+from efge.progress import CountProgress, reporting_count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -190,7 +192,12 @@ class Embedding:
         return zip(self.names.tolist(), self.vectors, strict=True)
 
     def neighbors(
-        self, node: Hashable | npt.ArrayLike, k: int = 10, metric: str = "cosine"
+        self,
+        node: Hashable | npt.ArrayLike,
+        k: int = 10,
+        metric: str = "cosine",
+        among: Iterable[Hashable] | None = None,
+        exclude: Any = None,
     ) -> list[tuple[Hashable, float]]:
         """Return the nodes most similar to a node or a vector, best first, with their scores.
 
@@ -199,9 +206,11 @@ class Embedding:
         node : name, or array or list of `dim` numbers
             A node given by name is excluded from its own neighbors; for a vector, all nodes are candidates.
         k : int
-            Number of neighbors; all nodes if there are fewer.
+            Number of neighbors; all candidates if there are fewer.
         metric : "cosine" or "dot"
             Cosine similarity or dot product. The cosine of a zero vector with any vector is 0.
+        among, exclude
+            The candidates, as in :meth:`nearest`.
 
         Returns
         -------
@@ -215,31 +224,50 @@ class Embedding:
         [('bob', 0.6), ('cid', 0.0)]
         >>> embedding.neighbors([0, 1], k=1, metric="dot")
         [('cid', 2.0)]
+        >>> embedding.neighbors("ann", among=["ann", "cid"])
+        [('cid', 0.0)]
         """
         queries = [node] if is_name(node) else as_floats([node])
-        rows, scores = self.nearest(queries, k, metric)
-        return list(zip(self.names[rows[0]].tolist(), scores[0].tolist(), strict=True))
+        rows, scores = self.nearest(queries, k, metric, among, exclude, progress=False)
+        found = rows[0] >= 0
+        return list(zip(self.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
 
     def nearest(
-        self, queries: Any = None, k: int = 10, metric: str = "cosine"
+        self,
+        queries: Any = None,
+        k: int = 10,
+        metric: str = "cosine",
+        among: Iterable[Hashable] | None = None,
+        exclude: Any = None,
+        progress: CountProgress = None,
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float32]]:
         """Find the nodes most similar to many nodes or vectors at once.
 
-        The search is exact, and its memory does not grow with the number of nodes.
+        The search is exact, the same at any number of threads, and its memory does not grow with the number of nodes.
 
         Parameters
         ----------
         queries : names, a two-dimensional array of vectors, or an Embedding, optional
             By default, every node. A node given by name is excluded from its own neighbors.
         k : int
-            Number of neighbors for each query; all nodes if there are fewer.
+            Number of neighbors for each query; all candidates if there are fewer.
         metric : "cosine" or "dot"
             Cosine similarity or dot product.
+        among : iterable of names, optional
+            The candidates; by default, all nodes. In a graph of users and items, for example, the items.
+        exclude : list, tuple, set or array of names, or a graph, optional
+            Names that are no candidates; or a graph that contains the queries, whose neighbors in it (out-neighbors
+            if it is directed) are no candidates. A graph is anything that :func:`efge.as_graph` takes except a list
+            of edges.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long search shows one in a notebook or at Python's prompt. A
+            function is called with the number of queries that were finished since the last call.
 
         Returns
         -------
         rows, scores : arrays of shape (queries, k)
-            Highest score first; of equal scores, the earlier row first. ``embedding.names[rows]`` are the names.
+            Highest score first; of equal scores, the earlier row first. ``embedding.names[rows]`` are the names. If a
+            graph excludes so many that a query has fewer than k neighbors, its last rows are -1, with scores of -inf.
 
         Examples
         --------
@@ -256,7 +284,20 @@ class Embedding:
         if operator.index(k) < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}")
         vectors, own = self._queries(queries)
-        return find_nearest(vectors, self.vectors, self._norms, k, metric, own=own)
+        chosen = choose_candidates(self, own, len(vectors), among, exclude)
+        everything = len(chosen.rows) == len(self)
+        targets, norms = (self.vectors, self._norms) if everything else (self.vectors[chosen.rows], None)
+        with reporting_count(progress, len(vectors), "neighbors", "nodes") as count:
+            positions, scores = find_nearest(
+                vectors,
+                targets,
+                vector_norms(targets) if norms is None else norms,
+                min(k, chosen.max_count),
+                metric,
+                excluded=chosen.excluded,
+                progress=count,
+            )
+        return positions if everything else np.append(chosen.rows, -1)[positions], scores
 
     def _queries(self, queries: Any) -> tuple[Vectors, Rows | None]:
         """Return the vectors of queries, and their own rows if they are nodes."""

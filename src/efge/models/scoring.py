@@ -14,12 +14,12 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
+from efge.embedding.candidates import allowed_rows
 from efge.embedding.embedding import Embedding, is_name
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.families.odds import log_odds
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
 from efge.graph.names import split_pairs
 from efge.models.base import NodeEmbedder
 
@@ -143,12 +143,7 @@ class PairScorer(NodeEmbedder):
         if operator.index(k) < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}")
         names = [node] if is_name(node) else list(node)
-        allowed = np.full(len(self.embedding_), among is None)
-        if among is not None:
-            allowed[self.embedding_._rows(among)] = True
-        graph = None if exclude is None or _are_names(exclude) else as_graph(exclude)
-        if graph is None and exclude is not None:
-            allowed[self.embedding_._rows(exclude)] = False
+        allowed, graph = allowed_rows(self.embedding_, among, exclude)
         found = [self._recommend(row, k, allowed, graph) for row in self.embedding_._rows(names)]
         return found[0] if is_name(node) else found
 
@@ -163,10 +158,6 @@ class PairScorer(NodeEmbedder):
         scores = self._score_rows(np.array([row]), rows)
         best = _largest(scores, k)
         return list(zip(names[rows[best]].tolist(), scores[best].tolist(), strict=True))
-
-
-def _are_names(exclude: Any) -> bool:
-    return isinstance(exclude, (list, tuple, set, frozenset)) or (isinstance(exclude, np.ndarray) and exclude.ndim == 1)
 
 
 def _dot_rows(u: npt.NDArray[np.float32], v: npt.NDArray[np.float32]) -> Scores:
