@@ -115,7 +115,7 @@ def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     peer = [PYTHON["peers"].with_name("pecanpy"), "--input", source, "--output", inputs.folder / "theirs.npz"]
     peer += ["--mode", "FirstOrderUnweighted", "--dimensions", 128, "--walk-length", 9, "--num-walks", options.walks]
     peer += ["--window-size", 10, "--workers", 2]
-    ours = [sys.executable, "-m", "efge", "embed", source, "-o", out, "--model", "efge-bern", "--seed", 1]
+    ours = [sys.executable, "-m", "efge", "embed", source, "-o", out, "--model", "efge-bern", "--seed", 1, "--force"]
     ours += ["--walks-per-node", options.walks]
     case.take_turns({"efge embed": command(*ours), "pecanpy": command(*peer)}, 1)
     what = f"efge embed vs pecanpy, 200,000 nodes, 1 million edges, {options.walks} walks a node"
@@ -126,7 +126,7 @@ def files(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
 def startup(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     case = Case("start-up", "seconds")
     script = Path(sys.executable).with_name("efge")
-    embed = command(script, "embed", inputs.karate, "-o", inputs.folder / "karate.npz", "--seed", 1)
+    embed = command(script, "embed", inputs.karate, "-o", inputs.folder / "karate.npz", "--seed", 1, "--force")
     embed()
     case.take_turns({"efge embed, karate club": embed, "efge --help": command(script, "--help")}, 2 * options.repeats)
     for name, maximum in (("efge embed, karate club", 2.0), ("efge --help", 0.4)):

@@ -60,7 +60,8 @@ class Case:
 
 def run(path: Path, case: Case, *options: str) -> dict[str, Any]:
     """Embed in a new process; return the measured and the estimated peak in bytes."""
-    arguments = ["embed", str(path), "-m", "efge-norm", "-o", str(path.with_suffix(".npz")), *case.options(), *options]
+    arguments = ["embed", str(path), "-m", "efge-norm", "-o", str(path.with_suffix(".npz")), "--force"]
+    arguments += [*case.options(), *options]
     done = subprocess.run(
         [sys.executable, __file__, "--worker", *arguments], capture_output=True, text=True, check=True
     )

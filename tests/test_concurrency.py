@@ -70,7 +70,7 @@ def test_a_file_with_two_writers_always_has_the_complete_content_of_one(tmp_path
 
 
 def embed(folder, *arguments):
-    command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--dim", "8", *arguments]
+    command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--dim", "8", "--force", *arguments]
     return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
 
 
@@ -141,6 +141,7 @@ def test_a_command_is_refused_while_another_run_holds_the_folder_but_not_after_t
         "4",
         "--checkpoint",
         "checkpoints",
+        "--force",
     ]
     done = run(*command, "--every", "0s", cwd=folder)
     assert (done.returncode, done.stdout) == (2, "")

@@ -124,7 +124,7 @@ def test_the_record_has_the_reading_options(folder):
     assert done.returncode == 0, done.stderr
     before = (folder / "v.npz").read_bytes()
     assert efge.Embedding.load(folder / "v.npz").names.tolist()[0] == "zoe"
-    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert run("embed", "-c", "v.npz.json", "--force", cwd=folder).returncode == 0
     assert (folder / "v.npz").read_bytes() == before
 
 
@@ -132,7 +132,8 @@ def test_a_record_of_another_graph_is_refused(folder):
     run("embed", "friends.csv", "-o", "v.npz", "--dim", 8, "--walks-per-node", 2, cwd=folder)
     with (folder / "friends.csv").open("a") as file:
         file.write("ann,zoe\n")
-    assert_fails(run("embed", "--config", "v.npz.json", cwd=folder), "friends.csv: this is not the graph of v.npz.json")
+    repeated = run("embed", "--config", "v.npz.json", "--force", cwd=folder)
+    assert_fails(repeated, "friends.csv: this is not the graph of v.npz.json")
 
 
 def test_options_override_the_configuration(folder):
@@ -187,7 +188,7 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
     assert done.returncode == 0, done.stderr
     assert json.loads((folder / "v.npz.json").read_text())["config"]["family_options"] == {"trials": 3}
     before = (folder / "v.npz").read_bytes()
-    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert run("embed", "-c", "v.npz.json", "--force", cwd=folder).returncode == 0
     assert (folder / "v.npz").read_bytes() == before
 
 
@@ -259,7 +260,7 @@ def test_debug_prints_the_traceback(folder):
 
 
 def test_quiet_prints_nothing_and_verbose_prints_details(folder):
-    options = ("embed", "friends.csv", "-o", "v.npz", "--dim", 4, "--walks-per-node", 2)
+    options = ("embed", "friends.csv", "-o", "v.npz", "--dim", 4, "--walks-per-node", 2, "--force")
     assert run(*options, "--quiet", cwd=folder).stderr == ""
     assert run("--quiet", *options, cwd=folder).stderr == ""
     assert "Graph(34 nodes" in run(*options, "--verbose", cwd=folder).stderr
@@ -371,7 +372,7 @@ def test_the_order_of_prone_is_a_number_and_that_of_line_a_word(folder):
     expected = efge.ProNE(dim=4, order=3, seed=1).fit(folder / "friends.csv").embedding_
     assert efge.Embedding.load(folder / "v.npz") == expected
     (folder / "v.npz").unlink()
-    assert run("embed", "-c", "v.npz.json", cwd=folder).returncode == 0
+    assert run("embed", "-c", "v.npz.json", "--force", cwd=folder).returncode == 0
     assert efge.Embedding.load(folder / "v.npz") == expected
     wrong = run("embed", "friends.csv", "-o", "w.npz", "-m", "prone", "--order", "both", cwd=folder)
     assert_fails(wrong, "order must be a positive integer; got 'both'")

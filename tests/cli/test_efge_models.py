@@ -17,7 +17,7 @@ def folder(tmp_path):
 
 
 def embed(folder, *options):
-    done = run("embed", "friends.txt", "-o", "v.npz", "--seed", 3, "--dim", 8, *options, cwd=folder)
+    done = run("embed", "friends.txt", "-o", "v.npz", "--seed", 3, "--dim", 8, "--force", *options, cwd=folder)
     assert (done.returncode, done.stdout) == (0, ""), done.stderr
     return (folder / "v.npz").read_bytes()
 

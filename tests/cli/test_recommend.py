@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
         "own": (*QUICK, "-m", "own.py:Binomial", "--family-option", "trials=3"),
         "hope": ("-m", "hope", "--dim", 4),
     }.items():
-        done = run("embed", "club.csv", "-o", "v.npz", *options, "--save-model", f"{name}.npz", cwd=folder)
+        done = run("embed", "club.csv", "-o", "v.npz", "--force", *options, "--save-model", f"{name}.npz", cwd=folder)
         assert done.returncode == 0, done.stderr
     (folder / "candidates.txt").write_text("5\n6\n7\n")
     (folder / "strangers.txt").write_text("5\n99\n")

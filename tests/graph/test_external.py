@@ -242,8 +242,11 @@ def test_commands_accept_a_converted_graph(tmp_path):
     short = ["--dim", 8, "--walks-per-node", 3, "--seed", 1]
     outputs = {}
     for name in ("edges.txt", "edges.efge"):
-        assert run("embed", name, "-o", "v.npz", *short, cwd=tmp_path).returncode == 0
-        assert run("walks", name, "-o", "w.txt", "--seed", 2, "--strategy", "weighted", cwd=tmp_path).returncode == 0
+        assert run("embed", name, "-o", "v.npz", "--force", *short, cwd=tmp_path).returncode == 0
+        assert (
+            run("walks", name, "-o", "w.txt", "--seed", 2, "--strategy", "weighted", "--force", cwd=tmp_path).returncode
+            == 0
+        )
         record = json.loads((tmp_path / "v.npz.json").read_text())
         facts = run("info", name, cwd=tmp_path).stdout
         contents = [(tmp_path / output).read_bytes() for output in ("v.npz", "w.txt")]
@@ -259,10 +262,9 @@ def test_the_command_converts_and_reports_the_result(pair, tmp_path):
     assert done.stderr.startswith(f"efge: wrote {graph!r} to new.efge in ")
     assert_same(efge.read_graph(path, directed=True), graph)
     path.write_text("from_name to_name\na b\nb c\n")
-    assert (
-        "if this line is a header, add --header" in run("convert-graph", "edges.txt", "new.efge", cwd=tmp_path).stderr
-    )
-    done = run("--quiet", "convert-graph", "edges.txt", "new.efge", "--header", cwd=tmp_path)
+    again = ("convert-graph", "edges.txt", "new.efge", "--force")
+    assert "if this line is a header, add --header" in run(*again, cwd=tmp_path).stderr
+    done = run("--quiet", *again, "--header", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert Graph.open(tmp_path / "new.efge").names.tolist() == ["a", "b", "c"]
 
@@ -315,7 +317,10 @@ def test_a_graph_that_needs_more_memory_than_the_limit_is_an_error(write, tmp_pa
     ("arguments", "message"),
     [
         (["nowhere.txt", "g.efge"], "nowhere.txt: no such file"),
-        (["edges.txt", "edges.txt"], "edges.txt: the graph and its edges are different files; choose another name"),
+        (
+            ["edges.txt", "edges.txt"],
+            "edges.txt: this is an input, which an output never replaces; choose another name",
+        ),
         (["edges.txt", "-"], "a converted graph is written to a file; standard output is not supported"),
         (["edges.txt", "."], ".: this is a directory"),
         (["edges.txt", "/dev/null"], "/dev/null: this is not a regular file"),

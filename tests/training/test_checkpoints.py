@@ -218,7 +218,7 @@ def test_a_signal_saves_a_checkpoint_before_training_stops(tmp_path, uninterrupt
 
 
 def embed(folder, *more):
-    arguments = ["embed", "graph.txt", "-o", "v.npz", "--seed", "1", "--dim", "32", "--quiet"]
+    arguments = ["embed", "graph.txt", "-o", "v.npz", "--seed", "1", "--dim", "32", "--quiet", "--force"]
     resume = ["--checkpoint", "checkpoints", "--resume", "--every", "0s"]
     return [sys.executable, "-m", "efge", *arguments, *resume, *more]
 

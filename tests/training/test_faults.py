@@ -20,7 +20,7 @@ CGROUPS = {"memory.limit_in_bytes": Path("/sys/fs/cgroup/memory"), "memory.max":
 
 
 def command(*arguments):
-    fixed = ["embed", "graph.txt", "--seed", "1", "--dim", "64", "--walks-per-node", "10", "--quiet"]
+    fixed = ["embed", "graph.txt", "--seed", "1", "--dim", "64", "--walks-per-node", "10", "--quiet", "--force"]
     return [sys.executable, "-m", "efge", *fixed, *map(str, arguments)]
 
 

@@ -22,6 +22,7 @@ from efge.cli.options import (
     split_commas,
     with_options,
 )
+from efge.cli.outputs import check_outputs, files_in
 
 # EFGE with its default settings, whatever family they have.
 _DEFAULT = "default"
@@ -72,6 +73,10 @@ def benchmark(
     vectors: dict[str, dict[str, Any]] = {}
     for name, path in _match_files("--embedding", embedding or [], networks):
         vectors.setdefault(name, {})[Path(path).name] = efge.Embedding.load(path)
+    # A run that continues replaces its own tables, so only inputs are protected.
+    files = [path for _, path in _match_files("--labels", labels or [], networks)]
+    tables = files_in(output, "scores.csv", "standings.csv", "benchmark.json")
+    check_outputs(tables, [*graphs, *files, *(embedding or [])], force=True)
     VERBOSITY.if_interrupted = f"finished cells are in {output}; run the same command again to continue"
     with progress("measuring", "") as advance:
         scores = efge.benchmark(

@@ -36,6 +36,7 @@ from efge.cli.options import (
     select_options,
     with_options,
 )
+from efge.cli.outputs import ForceFlag, check_outputs
 from efge.progress import Advance, counter, describe_likelihood
 
 if TYPE_CHECKING:
@@ -154,6 +155,7 @@ def convert_graph(
     memory: Annotated[
         str | None, typer.Option(help="Memory to use, such as 4G. \\[default: half of the free memory]")
     ] = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Convert a graph that may be larger than memory into a file on disk, which every command reads as a graph.
@@ -162,6 +164,7 @@ def convert_graph(
     75 bytes per node, or 220 if the names are not the integers from 0 on.
     """
     start = time.perf_counter()
+    check_outputs([new], [graph, options["nodes"]], force)
     reading = runs.parse_column_numbers(select_options(options, READING_OPTIONS))
     with ExitStack() as stack:
         stages: dict[str, Advance] = {}
@@ -194,11 +197,13 @@ def walks(
     walk_length: Annotated[int, typer.Option(help="Number of nodes in a walk.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Random seed; the same seed gives the same walks.")] = None,
     threads: Annotated[int | None, typer.Option(help="Number of threads. \\[default: all cores]")] = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Write random walks to a text file, one walk per line."""
     if strategy != "node2vec" and (p, q) != (1.0, 1.0):
         raise ValueError(f"--p and --q are options of the strategy node2vec; the strategy is {strategy!r}")
+    check_outputs([output], [graph, options["nodes"]], force)
     corpus = efge.Walks(
         runs.read_graph(graph, select_options(options, READING_OPTIONS)),
         efge.Node2VecWalk(p, q) if strategy == "node2vec" else strategy,
@@ -238,12 +243,13 @@ def embed(
         typer.Option(metavar="FILE", help="Also save the model, for recommend and for Python.", show_default=False),
     ] = None,
     plot: PlotOption = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Learn vectors for the nodes of a graph, and write them with the nodes' names.
 
     Also writes OUTPUT.json beside the output: version, parameters, seed and the graph's fingerprint.
-    Run from the same folder, efge embed --config OUTPUT.json repeats the run byte for byte.
+    Run from the same folder, efge embed --config OUTPUT.json -o AGAIN repeats the run byte for byte.
     """
     from efge.embedding.formats import check_writable
 
@@ -257,6 +263,7 @@ def embed(
     check_writable(run.output, to)
     if save_model is not None:
         check_writable(save_model, "npz")
+    _check_run_outputs(run, config, [save_model, plot], force)
     network = runs.read_graph(run.graph, run.reading)
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
@@ -275,6 +282,15 @@ def embed(
     figures = [f"{name} {value}" for name, value in estimator.diagnostics_.to_dict().items()]
     log_verbose(", ".join([*filter(None, [runs.describe_walks(estimator)]), *figures]))
     log_info(f"wrote {estimator.embedding_!r} to {run.output} in {format_duration(seconds)}, seed {estimator.seed_}")
+
+
+def _check_run_outputs(run: runs.Run, config: Path | None, others: list[Any], force: bool) -> None:
+    """Check the vectors, their record and other outputs; the record of a run may be replaced when it is repeated."""
+    inputs = [run.graph, run.reading.get("nodes"), config]
+    record = None if run.output == "-" else Path(f"{run.output}.json")
+    if record is not None and config is not None and record.resolve() == config.resolve():
+        record, inputs = None, inputs[:2]
+    check_outputs([run.output, record, *others], inputs, force)
 
 
 def _fit_options(estimator: Any, graph: Graph, output: str, options: Mapping[str, Any]) -> dict[str, Any]:

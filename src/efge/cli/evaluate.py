@@ -28,6 +28,7 @@ from efge.cli.options import (
     split_commas,
     with_options,
 )
+from efge.cli.outputs import ForceFlag, check_outputs, files_in
 from efge.cli.predict import check_prediction, predict_classes, predict_links, write_rows
 from efge.progress import counter
 
@@ -76,6 +77,7 @@ def classify(
     as_json: JsonFlag = False,
     plot: PlotOption = None,
     format: FormatOption = None,  # noqa: A002
+    force: ForceFlag = False,
 ) -> None:
     """Score vectors by how well a linear classifier predicts the classes of nodes from them.
 
@@ -86,6 +88,7 @@ def classify(
     except ValueError:
         raise ValueError(f"ratios are numbers separated by commas, such as 0.1,0.5; got {ratios!r}") from None
     check_prediction(predict)
+    check_outputs([plot, predict], [vectors, labels], force)
     embedding = efge.Embedding.load(vectors, format)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
@@ -150,6 +153,7 @@ def links(
     ] = None,
     as_json: JsonFlag = False,
     plot: PlotOption = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Score models by how well they predict removed edges, and compare them with classical heuristics.
@@ -158,6 +162,8 @@ def links(
     """
     parameters = select_options(options, MODEL_OPTIONS)
     names = split_commas(model) or [DEFAULT_MODEL]
+    saved = files_in(save_splits, *(f"split_{number}/split.json" for number in range(repeats)))
+    check_outputs([plot, predict, *saved], [graph, options["nodes"]], force)
     if predict is not None:
         unused = {"json": as_json, "plot": plot, "save-splits": save_splits, "model with several names": names[1:]}
         check_prediction(predict, unused)
@@ -230,9 +236,11 @@ def communities(
     labels: Annotated[
         Path | None, typer.Option(help="File of true classes of nodes to compare with.", show_default=False)
     ] = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Find communities of a graph, write their nodes to a file, and print a summary."""
+    check_outputs([output], [graph, labels, options["nodes"]], force)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     truth = _read_true_communities(labels, network)
     parameters = select_options(options, MODEL_OPTIONS)
@@ -304,12 +312,14 @@ def explore(
     plot: PlotOption = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same page.")] = 0,
     format: FormatOption = None,  # noqa: A002
+    force: ForceFlag = False,
 ) -> None:
     """Write an interactive page: a map of the vectors to search, color and select, in one file for any browser."""
     from efge.explore import write_page
 
-    embedding = efge.Embedding.load(vectors, format)
     path = output or f"{vectors}.html"
+    check_outputs([path, plot], [vectors, graph, labels, table], force)
+    embedding = efge.Embedding.load(vectors, format)
     write_page(
         embedding,
         path,
@@ -381,6 +391,7 @@ def propagate(
         str | None, typer.Option("--from", help="Format of the vectors. \\[default: from the suffix]")
     ] = None,
     to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Smooth vectors along the edges of their graph, and write them under the same names."""
@@ -391,6 +402,7 @@ def propagate(
     parameters = {name: value for name, value in given.items() if value is not None}
     check_propagation(method, threads=threads, **parameters)
     check_writable(output, to)
+    check_outputs([output], [vectors, graph, options["nodes"]], force)
     embedding = efge.Embedding.load(vectors, vectors_format)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     propagated = efge.propagate(embedding, network, method, threads=threads, **parameters)
@@ -403,8 +415,10 @@ def convert(
     new: Annotated[str, typer.Argument(metavar="NEW", help="File to write; its suffix sets the format.")],
     format: FormatOption = None,  # noqa: A002
     to: Annotated[str | None, typer.Option(help="Format to write. \\[default: from the suffix]")] = None,
+    force: ForceFlag = False,
 ) -> None:
     """Convert vectors to another format, without changing a bit of them."""
+    check_outputs([new], [vectors], force)
     embedding = efge.Embedding.load(vectors, format)
     embedding.save(new, to)
     log_info(f"wrote {embedding!r} to {new}")

@@ -12,6 +12,7 @@ from efge.graph.names import Names, encode_utf8, format_names, parse_names
 from efge.io.atomic import atomic_write
 from efge.io.files import open_input
 
+FILES = ("tensors.tsv", "metadata.tsv", "projector_config.pbtxt")
 _CONFIG = """\
 embeddings {{
   tensor_name: "embedding"
@@ -30,7 +31,7 @@ def write_projector(folder: Path, vectors: Vectors, names: Names) -> None:
     texts = encode_utf8(format_names(names, keep=" "))
     is_new = not folder.exists()
     folder.mkdir(exist_ok=True)
-    paths = [folder / name for name in ("tensors.tsv", "metadata.tsv", "projector_config.pbtxt")]
+    paths = [folder / name for name in FILES]
     try:
         with ExitStack() as stack:
             tensors, metadata, config = [stack.enter_context(atomic_write(path)) for path in paths]

@@ -176,7 +176,7 @@ def test_the_command_trains_on_a_cluster(cluster, fitted, tmp_path):
     subprocess.run([*common, *arguments, "--cluster", cluster.address], cwd=tmp_path, check=True)
     content = (tmp_path / "v.npz").read_bytes()
     assert json.loads((tmp_path / "v.npz.json").read_text())["config"]["partitions"] == 2
-    again = [sys.executable, "-m", "efge", "embed", "--config", "v.npz.json", "--quiet"]
+    again = [sys.executable, "-m", "efge", "embed", "--config", "v.npz.json", "--quiet", "--force"]
     subprocess.run(again, cwd=tmp_path, check=True)
     assert (tmp_path / "v.npz").read_bytes() == content
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.txt", "v.npz", "v.npz.json"]
