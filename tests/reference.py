@@ -423,3 +423,28 @@ def combine_rows(matrix, scales, factors, x, y, out):
     """Return a scales ((A + I) x) + b x + c y + d out, of a dense matrix A."""
     a, b, c, d = factors
     return a * scales[:, None] * (matrix @ x + x) + b * x + c * y + d * out
+
+
+def fold_in(vectors, table, family, work, config):
+    """Move vectors by their steps against a table that stays as it is."""
+    for i, walks_of_steps in enumerate(work.walks):
+        stream, c = Stream(int(work.key), int(work.first) + i), {0: vectors[i]}
+        for step, walks in enumerate(walks_of_steps):
+            nodes = [node for walk in walks for node in walk[1:] if node >= 0]
+            observed = [int(work.table_row[node]) for node in nodes if work.table_row[node] >= 0]
+            observations = {row: [0, observed.count(row)] for row in observed}
+            rows, contexts = list(observations), set(observations)
+            counts = list(observations.values())
+            for first in range(0, len(observed), config.group_size):
+                times = min(config.group_size, len(observed) - first)
+                for _ in range(config.negatives):
+                    negative = sample_alias(work.prob, work.alias, stream.bits())
+                    if negative not in contexts:
+                        rows.append(negative)
+                        counts.append([times, 0])
+            copy = {at: table[row].copy() for at, row in enumerate(rows)}
+            rate = config.learning_rate - config.rate_decay * step
+            if rows:
+                train_center(c, copy, 0, dict(enumerate(counts)), family, rate)
+            c[0] = np.maximum(c[0], config.floor)
+        vectors[i] = c[0]

@@ -57,14 +57,9 @@ def recommend(
 
 
 def _load_model(path: str, family: str | None, family_option: list[str] | None) -> Any:
-    from efge.models.base import NodeEmbedder
-
-    own = None if family is None else runs.make_family(family, runs.parse_family_options(family_option or []))
-    if own is None and family_option:
-        raise ValueError("--family-option is a parameter of your own family; add --family module:Family")
-    estimator = NodeEmbedder.load(path, family=own)
+    estimator = runs.load_model(path, family, family_option)
     try:
-        _ = estimator.recommend  # type: ignore[attr-defined]
+        _ = estimator.recommend
     except AttributeError as error:
         raise ValueError(f"{path}: {error}") from None
     return estimator

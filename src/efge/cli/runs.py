@@ -151,6 +151,16 @@ def make_family(name: str, options: Mapping[str, Any]) -> Any:
         raise ValueError(f"{name}: {error}") from None
 
 
+def load_model(path: str, family: str | None, family_options: list[str] | None) -> Any:
+    """Read a model that was saved; a family of the user's own is not part of its file."""
+    from efge.models.base import NodeEmbedder
+
+    own = None if family is None else make_family(family, parse_family_options(family_options or []))
+    if own is None and family_options:
+        raise ValueError("--family-option is a parameter of your own family; add --family module:Family")
+    return NodeEmbedder.load(path, family=own)
+
+
 def _import_family(name: str) -> Any:
     """Import a family from module:Family or file.py:Family."""
     source, _, attribute = name.rpartition(":")

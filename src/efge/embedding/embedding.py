@@ -312,6 +312,35 @@ class Embedding:
         rows = self._rows([queries] if is_name(queries) else queries)
         return self.vectors[rows], rows
 
+    def transform(self, graph: Any, method: str = "average") -> Embedding:
+        """Return the vectors of a graph's nodes, new ones among them, in the graph's order.
+
+        Nodes of this embedding keep their vectors to the byte. A new node gets a mean over its neighbors, as in
+        :meth:`efge.NodeEmbedder.transform`; one that no path links to an old node gets zeros.
+
+        Parameters
+        ----------
+        graph : Graph, or anything :func:`efge.as_graph` takes
+            The new nodes, their edges among each other and to nodes of this embedding.
+        method : "average"
+            An embedding has vectors only. Save the model (:meth:`efge.NodeEmbedder.save`) to use its likelihood.
+
+        Examples
+        --------
+        >>> embedding = Embedding([[1, 0], [0.6, 0.8]], ["ann", "bob"])
+        >>> embedding.transform([("cid", "ann")])["cid"]
+        array([1., 0.], dtype=float32)
+        """
+        from efge.embedding.averaging import transform_embedding
+        from efge.graph.inputs import as_graph
+
+        if method not in ("auto", "average"):
+            raise ValueError(
+                f"an embedding alone supports the method 'average'; got {method!r}: other methods need the fitted"
+                " model, which model.save and --save-model keep"
+            )
+        return transform_embedding(self, as_graph(graph))
+
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame with the names as index and a column for each dimension.
 

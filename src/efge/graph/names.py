@@ -132,16 +132,21 @@ class NameIndex:
 
     def rows(self, names: Iterable[Hashable]) -> npt.NDArray[np.int64]:
         """Return the row of each name, or -1 for an unknown name."""
-        names = list(names)
+        if self._by_value and isinstance(names, np.ndarray) and names.dtype == np.int64:
+            return self._rows_of_integers(names)
+        names = names.tolist() if isinstance(names, np.ndarray) else list(names)
         if not self._by_value:
             return np.fromiter((self._rows.get(name, -1) for name in names), np.int64, len(names))
-        if not len(self._sorted):
-            return np.full(len(names), -1, np.int64)
         plain = [normalize_name(name) for name in names]
         fits = np.array([isinstance(name, int) and -(2**63) <= name < 2**63 for name in plain], bool)
         values = np.array([name if fit else 0 for name, fit in zip(plain, fits, strict=True)], np.int64)
+        return np.where(fits, self._rows_of_integers(values), -1)
+
+    def _rows_of_integers(self, values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        if not len(self._sorted):
+            return np.full(len(values), -1, np.int64)
         positions = np.minimum(np.searchsorted(self._sorted, values), len(self._sorted) - 1)
-        return np.where(fits & (self._sorted[positions] == values), self._order[positions], -1)
+        return np.where(self._sorted[positions] == values, self._order[positions], -1)
 
 
 class Fields(NamedTuple):

@@ -194,21 +194,52 @@ class NodeEmbedder:
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
         return as_graph(X)
 
-    def transform(self, X: Any) -> npt.NDArray[np.float32]:  # noqa: N803
-        """Return the vectors of a graph's nodes, in the graph's order.
+    def transform(self, X: Any, method: str = "auto") -> npt.NDArray[np.float32]:  # noqa: N803
+        """Return the vectors of a graph's nodes, new ones among them, in the graph's order.
 
-        All of these nodes must have been in the graph that was fitted.
+        Nodes that were in the graph that was fitted keep their vectors to the byte. Those of new nodes follow from
+        their edges, to old nodes and among each other; the estimator stays as it is. A new node that no path links to
+        an old one gets zeros. The same estimator and graph give the same bytes, at any number of threads.
+
+        Parameters
+        ----------
+        X : Graph, or anything :func:`efge.as_graph` takes
+            The graph that has grown, or only its new edges: walks then have fewer ways.
+        method : str
+            How vectors of new nodes are computed; "auto" is the first one that the estimator has.
+
+            - "both": "fold-in", then "average" with that vector as if it were three neighbors. EFGE, Node2Vec.
+            - "fold-in": gradient ascent of the estimator's own likelihood on walks from the new node, with the vectors
+              of contexts as they are. EFGE, Node2Vec.
+            - "average": the mean direction and the mean length of the vectors of neighbors, old and new, ten times.
+              Edges count in both directions, with their weights. All estimators but HOPE, NetMF and BigClam.
+            - "projection": the vector that explains the node's row of the factored matrix best. HOPE, and NetMF, which
+              needs the whole graph.
+
+        Raises
+        ------
+        GraphError
+            If there are new nodes but no old one, if names are of another type, or if directions differ.
 
         Examples
         --------
         >>> import efge
-        >>> efge.EFGE(dim=4, seed=0).fit([("a", "b")]).transform([("b", "a")]).shape
-        (2, 4)
+        >>> model = efge.EFGE(dim=4, seed=0).fit([("a", "b"), ("b", "c"), ("c", "a")])
+        >>> vectors = model.transform([("b", "a"), ("new", "a")])
+        >>> vectors.shape
+        (3, 4)
+        >>> bool((vectors[0] == model.embedding_["b"]).all())
+        True
         """
+        from efge.models.new_nodes import transform_graph
+
         self._check_fitted()
-        names = self._as_graph(X).names.tolist()
-        vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(self.embedding_[names]))
+        vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, self._as_graph(X), method))
         return vectors
+
+    def _new_node_methods(self) -> tuple[str, ...]:
+        """Return the methods for vectors of new nodes, the default first."""
+        return ("average",)
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> npt.NDArray[np.float32]:  # noqa: N803
         """Learn the vectors of a graph's nodes, and return them in the graph's order.

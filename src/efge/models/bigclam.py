@@ -120,6 +120,10 @@ class BigClam(NodeEmbedder):
         self.threads = threads
         self.seed = seed
 
+    def _new_node_methods(self) -> tuple[str, ...]:
+        # Members of several communities have more edges: a mean over neighbors would not be a membership.
+        return ()
+
     def fit(
         self,
         X: Any,  # noqa: N803

@@ -35,7 +35,7 @@ _ESTIMATORS = ("EFGE", "DeepWalk", "Node2Vec", "LINE", "HOPE", "NetMF", "ProNE",
 # Tables of vectors besides the embedding, by the names of their attributes.
 _TABLES = {"centers": "center_embedding_", "contexts": "context_embedding_"}
 # Fitted attributes that are arrays of one dimension, and those that are single values, by their types.
-_ARRAYS = {"visits_": "<i8", "singular_values_": "<f8"}
+_ARRAYS = {"visits_": "<i8", "singular_values_": "<f8", "eigenvalues_": "<f8"}
 _VALUES: dict[str, type] = {
     "seed_": int,
     "walks_per_node_": float,
@@ -93,6 +93,15 @@ def read_model(path: str | os.PathLike[str], cls: type[AnyEmbedder], family: Fam
             model.__dict__.setdefault("center_embedding_", model.embedding_)
         _check_complete(model)
         return model
+
+
+def is_model(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file is certainly a saved estimator, and not vectors alone."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "model.npy" in archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
+        return False
 
 
 def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:

@@ -11,8 +11,9 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
 
+from efge.embedding.averaging import layers_of_new
 from efge.embedding.embedding import Embedding
-from efge.errors import check_positive_integers
+from efge.errors import EmbeddingError, check_positive_integers
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
@@ -65,6 +66,8 @@ class HOPE(NodeEmbedder):
         first, and `dim` columns of U hold twice as much of S.
     singular_values_ : array
         The singular values s, largest first, one for each column of U.
+    eigenvalues_ : array
+        For undirected graphs: the eigenvalues of S, which are the singular values with signs.
     beta_ : float
         The beta that was used.
     directed_ : bool
@@ -128,20 +131,54 @@ class HOPE(NodeEmbedder):
             progress(Progress(0, 1, math.nan))
         beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
         random = np.random.default_rng(int(stream_key(seed, 0, "start")))
-        vectors, singular_values = _factorize(graph, beta, self.dim, random)
+        vectors, values = _factorize(graph, beta, self.dim, random)
         self.embedding_ = Embedding._owning(vectors, graph.names)
         self.diagnostics_ = diagnose(graph, self.embedding_)
-        self.singular_values_ = singular_values
+        self.singular_values_ = np.abs(values)
+        if not graph.directed:
+            self.eigenvalues_ = values
         self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
         if progress is not None:
             progress(Progress(1, 1, math.nan))
         return self
 
+    def _new_node_methods(self) -> tuple[str, ...]:
+        return ("projection",)
+
+    def _project(self, graph: Graph, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float32]:
+        """Return the vectors of nodes whose row is -1: their rows of S, projected on the columns of the old ones.
+
+        A walk from a new node goes to an old one, a step of weight beta, and ends there or goes on by S. With rows x
+        and y of the old nodes as sources and targets, a source is beta times the sum over its edges of x + y / s, and a
+        target likewise of y + x / s. New nodes that have no edge to an old one follow from those that do, step by step.
+        """
+        vectors = self.embedding_.vectors.astype(np.float64)
+        values = getattr(self, "eigenvalues_", None) if not graph.directed else self.singular_values_
+        if values is None:
+            raise EmbeddingError("this HOPE was saved by an earlier version, without eigenvalues_; fit it again")
+        inverse = np.divide(1, values, out=np.zeros_like(values), where=values != 0)
+        table = np.zeros((graph.n_nodes, vectors.shape[1]))
+        table[rows >= 0] = vectors[rows[rows >= 0]]
+        matrix, known = graph.to_scipy() * self.beta_, rows >= 0
+        for reached in layers_of_new(graph, known):
+            if graph.directed:
+                half = len(values)
+                sources, targets = table[:, :half], table[:, half:]
+                table[reached] = np.hstack(
+                    [
+                        matrix[reached] @ (sources + targets * inverse),
+                        matrix[:, reached].T @ (targets + sources * inverse),
+                    ]
+                )
+            else:
+                table[reached] = matrix[reached] @ (table * (1 + inverse))
+        return table[rows < 0].astype(np.float32)
+
 
 def _factorize(
     graph: Graph, beta: float, dim: int, random: np.random.Generator
 ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64]]:
-    """Return the nodes' vectors and the singular values of their columns, padded with zeros."""
+    """Return the nodes' vectors, and the eigenvalues or singular values of their columns, padded with zeros."""
     step = graph.to_scipy() * beta
     columns = dim // 2 if graph.directed else dim
     # Nodes without edges have zero rows and columns, and would only add to the size.
@@ -154,19 +191,20 @@ def _factorize(
     else:
         left, values = _decompose_undirected(step, min(columns, len(linked)), random)
         halves = (left,)
-    nonzero = values > _RELATIVE_ZERO * values.max(initial=0.0)
+    sizes = np.abs(values)
+    nonzero = sizes > _RELATIVE_ZERO * sizes.max(initial=0.0)
     signs = column_signs(left)
     vectors = np.zeros((graph.n_nodes, dim), np.float32)
     for number, half in enumerate(halves):
         begin = number * columns
-        vectors[linked, begin : begin + len(values)] = half * (signs * nonzero * np.sqrt(values))
+        vectors[linked, begin : begin + len(values)] = half * (signs * nonzero * np.sqrt(sizes))
     padded = np.zeros(columns)
     padded[: len(values)] = values * nonzero
     return vectors, padded
 
 
 def _decompose_undirected(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
-    """Return the left singular vectors and the singular values of an undirected graph's Katz index.
+    """Return the eigenvectors and the eigenvalues of an undirected graph's Katz index, the largest sizes first.
 
     The Katz index has the eigenvectors of the adjacency matrix, and the eigenvalue x / (1 - x) for each eigenvalue x of
     beta A, so that no linear system has to be solved. The size of x / (1 - x) grows with the size of x, but less for
@@ -177,9 +215,9 @@ def _decompose_undirected(step: csr_array, k: int, random: np.random.Generator) 
         values, vectors = np.linalg.eigh(step.toarray())
     else:
         values, vectors = _extreme_eigenpairs(step, k, random)
-    singular_values = _katz_singular_values(values)
-    order = np.argsort(-singular_values, kind="stable")[:k]
-    return vectors[:, order], singular_values[order]
+    katz = values / (1 - values)
+    order = np.argsort(-np.abs(katz), kind="stable")[:k]
+    return vectors[:, order], katz[order]
 
 
 def _extreme_eigenpairs(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:

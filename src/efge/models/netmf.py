@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from efge.embedding.embedding import Embedding
-from efge.errors import GraphError, check_positive_integers
+from efge.errors import EmbeddingError, GraphError, check_positive_integers
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
@@ -24,6 +24,7 @@ from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
 
 Floats = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
 
 FORMS = ("auto", "small", "large")
 # Number of multiplications up to which the exact matrix takes one or two minutes, no longer than the eigenvalues would.
@@ -80,6 +81,8 @@ class NetMF(NodeEmbedder):
         The vectors, under the names of the nodes.
     singular_values_ : array of `dim` floats
         The singular values, largest first.
+    eigenvalues_ : array of `dim` floats
+        The eigenvalues of the matrix, which are the singular values with signs.
     form_ : str
         The form that was used, "small" or "large".
     diagnostics_ : Diagnostics
@@ -174,23 +177,30 @@ class NetMF(NodeEmbedder):
         return "small" if float(self.window) * adjacency.shape[0] * adjacency.nnz <= _MAX_EXACT_WORK else "large"
 
     def _exact_matrix(self, adjacency: csr_array) -> Floats:
-        """Form the matrix by its definition, a block of rows at a time; it is symmetric, so rows are columns too."""
+        """Form the matrix by its definition, a block of rows at a time."""
+        n = adjacency.shape[0]
+        matrix = np.empty((n, n), np.float32)
+        for rows, block in self._exact_rows(adjacency, np.arange(n)):
+            matrix[rows] = block
+        return matrix
+
+    def _exact_rows(self, adjacency: csr_array, chosen: Rows) -> Iterator[tuple[Rows, Floats]]:
+        """Yield some rows of the matrix in blocks; it is symmetric, so rows are columns too."""
         n = adjacency.shape[0]
         normalized, root = _normalize(adjacency)
         step, root = normalized.astype(np.float32), root.astype(np.float32)
         left = root * np.float32(1 / (self.negatives * self.window))
-        matrix = np.empty((n, n), np.float32)
         height = max(1, _BLOCK_SIZE // max(n, 1))
-        for begin in range(0, n, height):
-            rows = np.arange(begin, min(begin + height, n))
+        for begin in range(0, len(chosen), height):
+            rows = chosen[begin : begin + height]
             total = np.zeros((n, len(rows)), np.float32)
             for _ in range(self.window):
-                total[rows, rows - begin] += 1
+                total[rows, np.arange(len(rows))] += 1
                 total = step @ total
-            matrix[rows] = (total * left[:, None]).T
-            matrix[rows] *= root[rows, None]
-            _log_in_place(matrix[begin : begin + len(rows)])
-        return matrix
+            block: Floats = np.ascontiguousarray((total * left[:, None]).T)
+            block *= root[rows, None]
+            _log_in_place(block)
+            yield rows, block
 
     def _low_rank_matrix(self, adjacency: csr_array, random: np.random.Generator) -> Floats:
         """Form the matrix from the largest eigenvalues alone; the mean of many powers makes the others negligible."""
@@ -217,8 +227,31 @@ class NetMF(NodeEmbedder):
         vectors[linked, : len(sizes)] = columns * (column_signs(columns) * np.sqrt(sizes))
         self.embedding_ = Embedding._owning(vectors, graph.names)
         self.diagnostics_ = diagnose(graph, self.embedding_)
-        self.singular_values_ = np.zeros(self.dim)
-        self.singular_values_[: len(sizes)] = sizes
+        self.eigenvalues_ = np.zeros(self.dim)
+        self.eigenvalues_[: len(sizes)] = np.sign(values) * sizes
+        self.singular_values_ = np.abs(self.eigenvalues_)
+
+    def _new_node_methods(self) -> tuple[str, ...]:
+        return ("projection",)
+
+    def _project(self, graph: Graph, rows: npt.NDArray[np.int64]) -> Floats:
+        """Return the vectors of nodes whose row is -1: their exact rows of the matrix, by the columns of the old ones.
+
+        With a row m and the vectors U sqrt(s) of old nodes, the vector is m U / sqrt(s), with the sign of the
+        eigenvalue. A node whose walks of `window` steps meet no old node gets zeros.
+        """
+        if not hasattr(self, "eigenvalues_"):
+            raise EmbeddingError("this NetMF was saved by an earlier version, without eigenvalues_; fit it again")
+        adjacency, linked = _symmetric_adjacency(graph)
+        row_of = rows[linked]
+        old, new = np.flatnonzero(row_of >= 0), np.flatnonzero(row_of < 0)
+        values = self.eigenvalues_
+        inverse = np.divide(1, values, out=np.zeros_like(values), where=values != 0)
+        basis = (self.embedding_.vectors[row_of[old]] * inverse).astype(np.float32)
+        vectors = np.zeros((graph.n_nodes, len(values)), np.float32)
+        for chosen, block in self._exact_rows(adjacency, new):
+            vectors[linked[chosen]] = block[:, old] @ basis
+        return vectors[rows < 0]
 
 
 def _symmetric_adjacency(graph: Graph) -> tuple[csr_array, npt.NDArray[Any]]:

@@ -8,6 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+import numpy.typing as npt
+
 from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families.base import Family
@@ -46,6 +49,9 @@ class WalkEmbedder(NodeEmbedder):
     True
     """
 
+    context_embedding_: Embedding
+    visits_: npt.NDArray[np.int64]
+    seed_: int
     walks_per_node: int | str
     walk_length: int
     seed: int | None
@@ -134,6 +140,11 @@ class WalkEmbedder(NodeEmbedder):
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
         """Filter the vectors along the edges of the graph, if the estimator does that."""
+
+    def _new_node_methods(self) -> tuple[str, ...]:
+        if not hasattr(self, "context_embedding_") or isinstance(self._strategy(), CorpusWalk):
+            return ("average",)
+        return ("both", "fold-in", "average")
 
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
         return X.graph if isinstance(X, Walks) else super()._as_graph(X)
