@@ -30,7 +30,7 @@ _EXAMPLES: dict[Any, str] = {
     embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
     neighbors.neighbors: "efge neighbors vectors.npz ann -k 5",
     recommend.recommend: "efge recommend model.npz ann -k 5 --exclude friends.csv",
-    transform.transform: "efge transform model.npz grown.csv -o grown.npz",
+    transform.transform: "efge transform model.npz friends.csv -o grown.npz",
     evaluate.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",
     evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
     evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
+from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, GraphError, check_positive_integers
@@ -249,8 +250,9 @@ class NetMF(NodeEmbedder):
         inverse = np.divide(1, values, out=np.zeros_like(values), where=values != 0)
         basis = (self.embedding_.vectors[row_of[old]] * inverse).astype(np.float32)
         vectors = np.zeros((graph.n_nodes, len(values)), np.float32)
-        for chosen, block in self._exact_rows(adjacency, new):
-            vectors[linked[chosen]] = block[:, old] @ basis
+        with threadpool_limits(1, "blas"):
+            for chosen, block in self._exact_rows(adjacency, new):
+                vectors[linked[chosen]] = block[:, old] @ basis
         return vectors[rows < 0]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from efge.embedding.averaging import OwnVectors, Rows, Vectors, average_neighbors, match_rows
 from efge.errors import GraphError
@@ -22,13 +23,12 @@ from efge.walks.walks import Walks
 
 if TYPE_CHECKING:
     from efge.models.base import NodeEmbedder
-    from efge.models.walk_base import WalkEmbedder
 
 # With "both", a vector by fold-in counts as this many neighbors. From 1 to 3 the classes of Cora, and the links of
 # Cora, GrQc and HepTh, differed by less than .003; without means, classes of Cora lost .01.
 _OWN_WEIGHT = 3.0
 # Rows from which the map between two tables of the same nodes is estimated, at most.
-_MAP_ROWS = 10_000
+_MAP_ROWS = 4096
 # Ridge of that estimate, as a fraction of the mean square of a coordinate.
 _RIDGE = 1e-3
 
@@ -81,7 +81,7 @@ def _new_vectors(model: Any, graph: Graph, rows: Rows, method: str) -> Vectors:
     return own if method == "fold-in" else average_neighbors(graph, rows, vectors, OwnVectors(own, _OWN_WEIGHT))
 
 
-def fold_in_centers(model: WalkEmbedder, graph: Graph, rows: Rows) -> Vectors:
+def fold_in_centers(model: Any, graph: Graph, rows: Rows) -> Vectors:
     """Return vectors of new nodes as centers, by the likelihood of the estimator with its contexts as they are.
 
     Vectors start from means over neighbors; a node whose walks meet no old node keeps that.
@@ -92,10 +92,10 @@ def fold_in_centers(model: WalkEmbedder, graph: Graph, rows: Rows) -> Vectors:
     frozen = FrozenTable(model.context_embedding_.vectors, rows, noise_weights(model.visits_, settings.noise_power))
     initial = average_neighbors(graph, rows, centers)
     nodes = np.flatnonzero(rows < 0).astype(graph.indices.dtype)
-    return fold_in(walks, nodes, frozen, model._family(), settings, initial)
+    return fold_in(walks, nodes, frozen, model._pair_family(), settings, initial)
 
 
-def new_walks(model: WalkEmbedder, graph: Graph) -> Walks:
+def new_walks(model: Any, graph: Graph) -> Walks:
     """Return walks on a graph by the parameters of an estimator and the seed that it was fitted with."""
     length = model.walk_length
     return Walks(graph, model._strategy(), walk_length=length, seed=model.seed_, threads=model.threads)
@@ -111,11 +111,13 @@ def _map_to_filtered(new: Vectors, centers: Vectors, filtered: Vectors) -> Vecto
     # Nodes without edges keep their vectors as they were trained.
     chosen = chosen[(centers[chosen] != filtered[chosen]).any(axis=1)]
     x, y = centers[chosen].astype(np.float64), filtered[chosen].astype(np.float64)
-    gram = x.T @ x
-    ridge = _RIDGE * np.trace(gram) / len(gram)
-    if not ridge:
-        return np.zeros_like(new)
-    mapped = new.astype(np.float64) @ np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y)
+    # Matrix products use one thread, so that the number of threads cannot change the rounding.
+    with threadpool_limits(1, "blas"):
+        gram = x.T @ x
+        ridge = _RIDGE * np.trace(gram) / len(gram)
+        if not ridge:
+            return np.zeros_like(new)
+        mapped = new.astype(np.float64) @ np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y)
     norms = np.linalg.norm(mapped, axis=1, keepdims=True)
     length = np.linalg.norm(y, axis=1).mean()
     scaled: Vectors = np.divide(length * mapped, norms, out=np.zeros_like(mapped), where=norms > 0).astype(np.float32)
