@@ -35,7 +35,9 @@ def folder(tmp_path_factory):
 @pytest.mark.parametrize("method", ["auto", "both", "fold-in", "average"])
 def test_transform_writes_the_vectors_of_a_model(folder, method):
     arguments = () if method == "auto" else ("--method", method)
-    done = run("transform", "model.npz", "grown.txt", "-o", "grown.csv", "--threads", 2, *arguments, cwd=folder)
+    done = run(
+        "transform", "model.npz", "grown.txt", "-o", "grown.csv", "--threads", 2, *arguments, "--force", cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     assert "wrote Embedding(34 nodes, 4 dimensions) to grown.csv" in done.stderr
     assert done.stderr.endswith(f"{N_NEW} of them new\n")
@@ -53,6 +55,13 @@ def test_transform_averages_vectors_without_a_model(folder):
     np.testing.assert_array_equal(
         efge.Embedding.load(folder / "grown.npz"), vectors.transform(folder / "grown.txt").vectors
     )
+
+
+def test_transform_never_replaces_its_model(folder):
+    before = (folder / "model.npz").read_bytes()
+    done = run("transform", "model.npz", "grown.txt", "-o", "model.npz", "--force", cwd=folder)
+    assert_fails(done, "model.npz")
+    assert (folder / "model.npz").read_bytes() == before
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import efge
 from efge.cli import runs
 from efge.cli.console import format_duration, log_info
 from efge.cli.options import READING_OPTIONS, FamilyOptions, select_options, with_options
+from efge.cli.outputs import ForceFlag, check_outputs
 
 
 @with_options(READING_OPTIONS)
@@ -43,12 +44,14 @@ def transform(
     ] = None,
     family_option: FamilyOptions = None,
     threads: Annotated[int | None, typer.Option(help="Number of threads. \\[default: all cores]")] = None,
+    force: ForceFlag = False,
     **options: Any,
 ) -> None:
     """Write vectors for the nodes of a graph that has grown since a model was fitted; old vectors keep every bit."""
     from efge.embedding.formats import check_writable
 
     check_writable(output, to)
+    check_outputs([output], [model, graph, options["nodes"]], force)
     source = _load(model, family, family_option, threads)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     start = time.perf_counter()
