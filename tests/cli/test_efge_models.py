@@ -67,7 +67,7 @@ def test_models_of_the_command_differ_from_each_other(folder):
         (["--walks-per-node", "2.5"], "walks_per_node is a positive integer or 'auto'; got '2.5'"),
         (["--walks-per-node", "0"], "walks_per_node must be a positive integer; got 0"),
         (["--init", "zeros"], "no init 'zeros'; known: auto, random, svd"),
-        (["--propagate", "low-pass"], "no method 'low-pass'; known: band-pass, average"),
+        (["--propagate", "low-pass"], "no method 'low-pass'; known: band-pass, prone, average"),
         (["-m", "deepwalk", "--propagate", "average"], "deepwalk has no option --propagate; it has "),
     ],
     ids=str,

@@ -61,15 +61,29 @@ def test_the_kernel_agrees_with_dense_matrices(directed, weighted):
 
 @each_kind
 @pytest.mark.parametrize("dim", [3, 16, 21])
-def test_the_band_pass_is_a_gaussian_in_the_eigenvalues(directed, weighted, dim):
+def test_the_filter_of_prone_is_a_gaussian_in_the_eigenvalues(directed, weighted, dim):
     """With ten terms, the expansion equals the function that it approximates."""
     graph = random_graph(2, directed, weighted)
     vectors = random_vectors(graph.n_nodes, dim)
     kept = apply_by_eigenvalues(graph, lambda x: 1 - np.exp(0.5 - 0.5 * (x - 0.2) ** 2 / 2), vectors)
     expected = unit_singular_vectors(dense_sum(graph) @ kept)
-    result = efge.propagate(efge.Embedding(vectors, graph.names), graph)
+    result = efge.propagate(efge.Embedding(vectors, graph.names), graph, "prone")
     assert result.names.tolist() == graph.names.tolist()
     np.testing.assert_allclose(result.vectors, expected, atol=2e-4)
+
+
+@each_kind
+@pytest.mark.parametrize(("dim", "exponent"), [(3, 0.7), (21, 0.7), (5, 0.0), (5, 1.0)])
+def test_the_band_pass_keeps_lengths_and_raises_singular_values_to_a_power(directed, weighted, dim, exponent):
+    graph = random_graph(2, directed, weighted)
+    vectors = random_vectors(graph.n_nodes, dim)
+    amplified = apply_by_eigenvalues(graph, lambda x: np.exp(0.5 - 0.5 * (x - 0.2) ** 2 / 2) - 1, vectors)
+    left, values, right = np.linalg.svd(dense_sum(graph) @ amplified, full_matrices=False)
+    directions = left * values**exponent @ right
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    expected = lengths * directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    result = propagate_vectors(vectors.copy(), graph, exponent=exponent)
+    np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
 @pytest.mark.parametrize("order", [1, 2, 3, 6])
@@ -79,7 +93,7 @@ def test_the_expansion_ends_after_the_given_number_of_terms(order):
     coefficients = chebyshev_coefficients(order, 2.0)
     kept = apply_by_eigenvalues(graph, lambda x: 1 - chebval((x - 0.9) ** 2 / 2 - 1, coefficients), vectors)
     expected = unit_singular_vectors(dense_sum(graph) @ kept)
-    result = efge.propagate(efge.Embedding(vectors, graph.names), graph, order=order, theta=2.0, mu=0.9)
+    result = efge.propagate(efge.Embedding(vectors, graph.names), graph, "prone", order=order, theta=2.0, mu=0.9)
     np.testing.assert_allclose(result.vectors, expected, atol=2e-4)
 
 
@@ -103,7 +117,7 @@ def test_the_average_is_a_power_of_the_transition_matrix(directed, weighted, ste
     np.testing.assert_allclose(result.vectors, expected, atol=1e-5)
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 @each_kind
 def test_any_number_of_threads_gives_the_same_bytes(method, directed, weighted, monkeypatch):
     monkeypatch.setattr(propagation, "_MIN_TASK_SIZE", 100)
@@ -146,7 +160,7 @@ def test_nodes_in_another_order_are_matched_by_name():
     graph = random_graph(6, False, False)
     embedding = efge.Embedding(random_vectors(graph.n_nodes, 6), graph.names)
     shuffled = embedding[np.random.default_rng(0).permutation(embedding.names)]
-    for method in ("band-pass", "average"):
+    for method in ("band-pass", "prone", "average"):
         expected = efge.propagate(embedding, graph, method)
         result = efge.propagate(shuffled, graph, method)
         assert result.names.tolist() == shuffled.names.tolist()
@@ -168,8 +182,10 @@ def test_different_nodes_are_an_error():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "low-pass"}, "no method 'low-pass'; known: band-pass, average"),
-        ({"steps": 3}, "band-pass has no parameter 'steps'; it has order, theta, mu"),
+        ({"method": "low-pass"}, "no method 'low-pass'; known: band-pass, prone, average"),
+        ({"steps": 3}, "band-pass has no parameter 'steps'; it has order, theta, mu, exponent"),
+        ({"method": "prone", "exponent": 0.5}, "prone has no parameter 'exponent'; it has order, theta, mu"),
+        ({"exponent": 1.1}, "exponent must be between 0 and 1; got 1.1"),
         ({"order": 0}, "order must be a positive integer; got 0"),
         ({"theta": 0.0}, "theta must be positive and at most 20; got 0.0"),
         ({"theta": float("nan")}, "theta must be positive and at most 20; got nan"),
@@ -192,17 +208,34 @@ def test_a_fitted_estimator_and_any_graph_are_accepted(tmp_path):
     assert efge.propagate(model, tmp_path / "edges.txt") == efge.propagate(model.embedding_, edges)
 
 
-def test_scale_and_rotation_do_not_change_the_band_pass():
+def test_scale_and_rotation_do_not_change_the_filter_of_prone():
+    graph = random_graph(7, False, True)
+    vectors = random_vectors(graph.n_nodes, 6)
+    expected = propagate_vectors(vectors.copy(), graph, "prone")
+    for scale in (1e-35, 1e37):
+        np.testing.assert_allclose(propagate_vectors(vectors * np.float32(scale), graph, "prone"), expected, atol=1e-4)
+    rotation = np.linalg.qr(random_vectors(6, 6, seed=1))[0]
+    np.testing.assert_allclose(propagate_vectors(vectors @ rotation, graph, "prone"), expected, atol=1e-4)
+
+
+def test_the_band_pass_of_scaled_and_rotated_vectors_is_scaled_and_rotated():
     graph = random_graph(7, False, True)
     vectors = random_vectors(graph.n_nodes, 6)
     expected = propagate_vectors(vectors.copy(), graph)
     for scale in (1e-35, 1e37):
-        np.testing.assert_allclose(propagate_vectors(vectors * np.float32(scale), graph), expected, atol=1e-4)
+        scaled = propagate_vectors(vectors * np.float32(scale), graph)
+        np.testing.assert_allclose(scaled / np.float32(scale), expected, atol=1e-4)
     rotation = np.linalg.qr(random_vectors(6, 6, seed=1))[0]
-    np.testing.assert_allclose(propagate_vectors(vectors @ rotation, graph), expected, atol=1e-4)
+    np.testing.assert_allclose(propagate_vectors(vectors @ rotation, graph), expected @ rotation, atol=1e-4)
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+def test_the_band_pass_does_not_reverse_vectors_that_change_little_along_edges():
+    cliques = [(i, j) for first in (0, 5) for i in range(first, first + 5) for j in range(i) if j >= first]
+    vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)
+    np.testing.assert_allclose(propagate_vectors(vectors.copy(), efge.as_graph(cliques)), vectors, atol=1e-5)
+
+
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 def test_only_ratios_of_weights_matter(method):
     graph = random_graph(8, False, True)
     vectors = random_vectors(graph.n_nodes, 4)
@@ -217,7 +250,7 @@ def test_only_ratios_of_weights_matter(method):
     assert not np.allclose(unweighted, expected, atol=1e-2)
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 def test_a_directed_graph_with_every_edge_both_ways_is_like_an_undirected_one(method):
     graph = random_graph(9, False, False)
     twin = efge.Graph(graph.indptr, graph.indices, None, graph.names, directed=True)
@@ -238,21 +271,25 @@ def test_nodes_without_edges_depend_on_no_other_node():
     embedding = efge.Embedding([[1, 2], [2, 4], [5, 0], [0, 7]], graph.names)
     averaged = efge.propagate(embedding, graph, "average")
     assert averaged[["x", "y"]] == embedding[["x", "y"]]
-    # The vectors of x and y had the same direction, which the basis of the singular vectors does not change.
-    filtered = efge.propagate(embedding, graph)
-    np.testing.assert_allclose(filtered["x"], filtered["y"], atol=1e-6)
-    assert np.linalg.norm(filtered["x"]) == pytest.approx(1, abs=1e-6)
+    # The vectors of x and y had the same direction, which no change of the singular values changes.
+    filtered, unit = efge.propagate(embedding, graph), efge.propagate(embedding, graph, "prone")
+    np.testing.assert_allclose(2 * filtered["x"], filtered["y"], atol=1e-6)
+    np.testing.assert_allclose(unit["x"], unit["y"], atol=1e-6)
+    assert np.linalg.norm(unit["x"]) == pytest.approx(1, abs=1e-6)
 
 
 def test_zero_vectors_and_dimensions_beyond_the_rank_are_zero():
     graph = efge.as_graph([(0, 1), (1, 2), (3, 4)])
     vectors = np.zeros((5, 4), np.float32)
     vectors[:3] = np.outer([1, 2, -3], [1, 1, 0, 2])
-    filtered = propagate_vectors(vectors, graph)
+    rows = propagate_vectors(vectors.copy(), graph)
+    np.testing.assert_allclose(np.abs(rows), np.abs(vectors), atol=1e-5)
+    filtered = propagate_vectors(vectors, graph, "prone")
     assert np.count_nonzero(filtered[:3, 0]) == 3
     assert not filtered[3:].any()
     assert not filtered[:, 1:].any()
-    assert not propagate_vectors(np.zeros((5, 4), np.float32), graph).any()
+    for method in ("band-pass", "prone"):
+        assert not propagate_vectors(np.zeros((5, 4), np.float32), graph, method).any()
 
 
 def test_a_row_that_is_lost_in_rounding_errors_becomes_zero():
@@ -261,12 +298,14 @@ def test_a_row_that_is_lost_in_rounding_errors_becomes_zero():
     vectors = np.zeros((10, 4), np.float32)
     vectors[:9, :3] = random_vectors(9, 3)
     vectors[9, 3] = 1e-12
-    filtered = propagate_vectors(vectors, graph)
-    np.testing.assert_allclose(np.linalg.norm(filtered[:9], axis=1), 1, atol=1e-6)
-    assert not filtered[9].any()
+    lengths = np.linalg.norm(vectors[:9], axis=1)
+    for method, expected in (("band-pass", lengths), ("prone", np.ones(9))):
+        filtered = propagate_vectors(vectors.copy(), graph, method)
+        np.testing.assert_allclose(np.linalg.norm(filtered[:9], axis=1), expected, rtol=1e-5)
+        assert not filtered[9].any()
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 def test_graphs_without_edges_or_nodes_are_filtered(method):
     assert propagate_vectors(np.empty((0, 3), np.float32), efge.as_graph([]), method).shape == (0, 3)
     for directed in (False, True):
@@ -277,7 +316,7 @@ def test_graphs_without_edges_or_nodes_are_filtered(method):
             assert filtered.tolist() == [[3, 4], [6, 8]]
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 def test_weights_of_all_sizes_give_finite_vectors(method):
     weights = [5e-324, 1e-300, 1.0, 1e300, 1.7e308]
     for directed in (False, True):

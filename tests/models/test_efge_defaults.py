@@ -255,7 +255,7 @@ def test_filtered_vectors_have_a_mean_length_of_2_5_at_most():
     assert mean_length(model.embedding_.vectors) == pytest.approx(2.5, rel=1e-5)
 
 
-@pytest.mark.parametrize("method", ["band-pass", "average"])
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 @pytest.mark.parametrize("storage", ["memory", "mmap", "partitions"])
 def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_path, method, storage):
     model = efge.EFGE(
@@ -278,8 +278,8 @@ def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_
     ("changes", "message"),
     [
         ({"init": "zeros"}, "no init 'zeros'; known: auto, random, svd"),
-        ({"propagate": "low-pass"}, "no method 'low-pass'; known: band-pass, average"),
-        ({"propagate": "none"}, "no method 'none'; known: band-pass, average"),
+        ({"propagate": "low-pass"}, "no method 'low-pass'; known: band-pass, prone, average"),
+        ({"propagate": "none"}, "no method 'none'; known: band-pass, prone, average"),
         ({"walks_per_node": "many"}, "walks_per_node is a positive integer or 'auto'; got 'many'"),
         ({"walks_per_node": "12"}, "walks_per_node is a positive integer or 'auto'; got '12'"),
         ({"init": "svd", "family": "bernoulli-poisson"}, "init='svd' needs two tables .*; use init='random'"),

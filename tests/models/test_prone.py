@@ -41,7 +41,7 @@ def test_the_matrix_of_the_definition_is_factored_and_filtered(directed, weighte
     model = ProNE(dim=16, order=7, theta=0.8, mu=0.3, seed=0).fit(graph)
     singular_values = np.linalg.svd(prone_matrix(graph), compute_uv=False)
     np.testing.assert_allclose(model.singular_values_, singular_values[:16], rtol=1e-4)
-    expected = propagate_vectors(prone_vectors(graph, 16), graph, order=7, theta=0.8, mu=0.3)
+    expected = propagate_vectors(prone_vectors(graph, 16), graph, "prone", order=7, theta=0.8, mu=0.3)
     np.testing.assert_allclose(model.embedding_.vectors, expected, atol=1e-3)
 
 

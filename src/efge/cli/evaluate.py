@@ -368,9 +368,9 @@ def propagate(
     vectors: VectorsArgument,
     graph: GraphArgument,
     output: Annotated[str, typer.Option("--output", "-o", help="File to write the filtered vectors to.")],
-    method: Annotated[str, typer.Option(help="Filter: band-pass or average.")] = "band-pass",
+    method: Annotated[str, typer.Option(help="Filter: band-pass, prone or average.")] = "band-pass",
     order: Annotated[
-        int | None, typer.Option(help="Number of terms of band-pass. \\[default: 10]", show_default=False)
+        int | None, typer.Option(help="Number of terms of the band's expansion. \\[default: 10]", show_default=False)
     ] = None,
     theta: Annotated[
         float | None,
@@ -378,6 +378,10 @@ def propagate(
     ] = None,
     mu: Annotated[
         float | None, typer.Option(help="Center of the band, from 0 to 2. \\[default: 0.2]", show_default=False)
+    ] = None,
+    exponent: Annotated[
+        float | None,
+        typer.Option(help="Power of band-pass's singular values, from 0 to 1. \\[default: 0.7]", show_default=False),
     ] = None,
     steps: Annotated[
         int | None, typer.Option(help="Number of steps of average. \\[default: 2]", show_default=False)
@@ -398,7 +402,7 @@ def propagate(
     from efge.embedding.formats import check_writable
     from efge.embedding.propagation import check_propagation
 
-    given = {"order": order, "theta": theta, "mu": mu, "steps": steps, "alpha": alpha}
+    given = {"order": order, "theta": theta, "mu": mu, "exponent": exponent, "steps": steps, "alpha": alpha}
     parameters = {name: value for name, value in given.items() if value is not None}
     check_propagation(method, threads=threads, **parameters)
     check_writable(output, to)

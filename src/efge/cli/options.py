@@ -72,7 +72,7 @@ PARAMETERS = {
     "patience": Parameter(int, "never", "Stop after this many held-out evaluations without improvement.", ("EFGE",)),
     "init": Parameter(str, "auto", "Initial vectors: random, svd (factors of the edges) or auto.", ("EFGE",)),
     "propagate": Parameter(
-        str, "auto", "Filter along the edges at the end: band-pass, average, none or auto.", ("EFGE",)
+        str, "auto", "Filter along the edges at the end: band-pass, prone, average, none or auto.", ("EFGE",)
     ),
     "trainer": Parameter(
         str, "fast", "Trainer: fast, or reference (pair by pair as in the paper, and slow).", ("EFGE",)

@@ -76,7 +76,7 @@ class EFGE(PairScorer, WalkEmbedder):
         Initial vectors. "svd" starts from factors of the graph's edges, which dense graphs with hubs need: from small
         random vectors, they would take hundreds of walks to learn anything. "auto" uses these factors where the mean
         information of an edge is low, except in partitions; they take memory for some more tables.
-    propagate : "auto", "band-pass", "average" or None
+    propagate : "auto", "band-pass", "prone", "average" or None
         Filter that is applied to the vectors at the end, see :func:`efge.propagate`; they keep their mean length up to
         2.5, and nodes without edges their vectors. None leaves all as they were trained. "auto" is "band-pass" unless
         vectors have no negative entries, as memberships of communities. The filter helps most with 10 % of labels or

@@ -23,7 +23,7 @@ class ProNE(NodeEmbedder):
     An edge from i to j has the entry log(p_ij) - log(q_j), where p_ij is the probability of a step from i to j, and q_j
     that of j in the noise distribution, the sum of p_ij over i to the power 0.75, normalized. Other entries are zero.
     The first vectors are the rows of U sqrt(s) of its truncated singular value decomposition, scaled to length 1. The
-    second step filters them: it is :func:`efge.propagate` with the method "band-pass", and can be applied to any other
+    second step filters them: it is :func:`efge.propagate` with the method "prone", and can be applied to any other
     vectors.
 
     Use it where training on walks takes too long: time and memory grow with the edges and with nodes times `dim`, and
@@ -115,13 +115,13 @@ class ProNE(NodeEmbedder):
         """
         check_positive_integers(dim=self.dim)
         parameters: dict[str, Any] = {"order": self.order, "theta": self.theta, "mu": self.mu, "threads": self.threads}
-        check_propagation("band-pass", **parameters)
+        check_propagation("prone", **parameters)
         graph = as_graph(X)
         seed = resolve_seed(self.seed)
         if progress is not None:
             progress(Progress(0, 1, math.nan))
         vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
-        propagate_vectors(vectors, graph, "band-pass", **parameters)
+        propagate_vectors(vectors, graph, "prone", **parameters)
         self.embedding_ = Embedding._owning(vectors, graph.names)
         self.diagnostics_ = diagnose(graph, self.embedding_)
         self.seed_ = seed
