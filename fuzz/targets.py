@@ -234,6 +234,9 @@ def _all_targets() -> list[Target]:
         for suffix, wrapping in (
             (".npz", mutations.ZIP),
             (".parquet", None),
+            (".arrow", None),
+            (".safetensors", None),
+            (".h5ad", None),
             (".csv", None),
             (".tsv", None),
             (".txt", None),

@@ -16,6 +16,8 @@ from efge import Embedding, EmbeddingError
 FORMATS = {
     "npz": "vectors.npz",
     "parquet": "vectors.parquet",
+    "arrow": "vectors.arrow",
+    "safetensors": "vectors.safetensors",
     "csv": "vectors.csv",
     "tsv": "vectors.tsv",
     "word2vec": "vectors.txt",

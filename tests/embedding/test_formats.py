@@ -98,7 +98,7 @@ def test_files_of_many_chunks_survive_a_round_trip(tmp_path, monkeypatch, kind):
     # Names of many sizes, some with newlines, so that chunks end anywhere within records.
     names = [f"{i}\n" + 'é"' * (i % 40) for i in range(500)]
     embedding = random_embedding(500, 4, names)
-    for module in ("text_formats", "npz", "word2vec_binary"):
+    for module in ("text_formats", "npz", "safetensors", "word2vec_binary"):
         monkeypatch.setattr(f"efge.embedding.{module}.CHUNK_BYTES", 97)
     monkeypatch.setattr("efge.embedding.text_formats._CHUNK_VALUES", 30)
     monkeypatch.setattr("efge.embedding.parquet._GROUP_VALUES", 30)
@@ -122,7 +122,7 @@ def test_a_format_can_be_named(tmp_path):
         path = tmp_path / f"{kind}.dat"
         embedding.save(path, kind.upper())
         assert Embedding.load(path, format=kind) == embedding
-    known = "known: npz, parquet, csv, tsv, word2vec, word2vec-binary, tensorboard"
+    known = "known: npz, parquet, arrow, safetensors, csv, tsv, word2vec, word2vec-binary, h5ad, neo4j, tensorboard"
     for call in (embedding.save, Embedding.load):
         with pytest.raises(EmbeddingError, match=f"no format 'xml'; {known}"):
             call(tmp_path / "x.csv", format="xml")
@@ -172,8 +172,11 @@ def test_what_a_format_cannot_keep_is_refused_and_nothing_is_written(tmp_path, k
     if kind in ("csv", "tsv"):
         for name in ((1, 2), 0.5, True, 10**1000):
             refused([name, "a"], "csv and tsv files keep names that are integers or text; got .* which npz may keep")
-    if kind == "parquet":
-        refused([1, "a"], "in Parquet, names are either all 64-bit integers or all text; got 1, which npz may keep")
+    if kind in ("parquet", "arrow"):
+        refused(
+            [1, "a"],
+            "in Parquet and Arrow, names are either all 64-bit integers or all text; got 1, which npz may keep",
+        )
     if kind == "npz":
         for name in (float("inf"), (1, float("nan")), (np.float64(0.5),), 10**5000):
             refused([name, "a"], "names")
@@ -386,10 +389,15 @@ def test_any_text_is_refused_or_survives_a_round_trip(tmp_path, text, kind):
 
 
 def test_every_format_is_tested():
-    assert set(FORMATS) == {*formats._FORMATS, "tensorboard"}
+    # tests/embedding/test_exchange.py has the formats that do not keep every name.
+    assert {*FORMATS, "h5ad", "neo4j"} == {*formats._FORMATS, "tensorboard"}
     assert re.findall(r"\.(\w+)", " ".join(formats._SUFFIXES)) == [
         "npz",
         "parquet",
+        "arrow",
+        "feather",
+        "safetensors",
+        "h5ad",
         "csv",
         "tsv",
         "txt",

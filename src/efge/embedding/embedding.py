@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Hashable, Iterable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.candidates import choose_candidates
 from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
-from efge.embedding.formats import read_vectors, write_vectors
+from efge.embedding.conversions import Conversions
 from efge.embedding.nearest import METRICS, find_nearest, vector_norms
 from efge.errors import EmbeddingError
 from efge.graph.names import NameIndex, Names
-from efge.io.files import display_name
 from efge.progress import CountProgress, reporting_count
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -31,7 +26,7 @@ Rows = npt.NDArray[np.int64]
 _MAX_SUGGESTED_FROM = 1000
 
 
-class Embedding:
+class Embedding(Conversions):
     """Vectors of 32-bit floats, one row for each node, under the names of the nodes. It is immutable.
 
     Use it like a mapping from names to vectors, or like a NumPy array.
@@ -340,95 +335,6 @@ class Embedding:
                 " model, which model.save and --save-model keep"
             )
         return transform_embedding(self, as_graph(graph))
-
-    def to_pandas(self) -> pd.DataFrame:
-        """Return a pandas data frame with the names as index and a column for each dimension.
-
-        Examples
-        --------
-        >>> Embedding([[1, 2], [3, 4]], ["ann", "bob"]).to_pandas()
-                0    1
-        node
-        ann   1.0  2.0
-        bob   3.0  4.0
-        """
-        import pandas as pd
-
-        return pd.DataFrame(self.vectors, pd.Index(self.names, name="node"), range(self.dim), copy=True)
-
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
-        r"""Write names and vectors to a file.
-
-        The file appears only when it is complete; until then, an existing file of that name stays as it is. Every
-        format keeps every bit of the vectors, and the same embedding gives the same bytes.
-
-        Parameters
-        ----------
-        path : path, or "-" for standard output
-            The suffix tells the format: .npz, .parquet, .csv, .tsv; .txt, .vec or .w2v for word2vec's text; .bin for
-            word2vec's binary format. All but .npz and .parquet are compressed if .gz, .bz2, .xz or .zst follows.
-        format : str, optional
-            "npz", "parquet", "csv", "tsv", "word2vec", "word2vec-binary", or "tensorboard". For the last one, the path
-            is a folder; other files in it stay as they are.
-
-        Raises
-        ------
-        EmbeddingError
-            If the format cannot keep the names. npz keeps numbers, text, and tuples of these; csv and tsv keep integers
-            and text; parquet keeps integers or text, but not a mixture. word2vec and tensorboard have no types: names
-            are written as text, with escapes such as ``\u0020`` for white space, and two names that look the same as
-            text, such as 1 and "1", are refused.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "vectors.csv")
-        >>> Embedding([[1, 0.1], [-2, 1e-7]], ["ann", 7]).save(path)
-        >>> print(path.read_text(), end="")
-        node,0,1
-        "ann",1,0.1
-        7,-2,1e-7
-        """
-        write_vectors(path, format, self.vectors, self.names)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], format: str | None = None, names: type[str] | None = None) -> Embedding:  # noqa: A002
-        """Read an embedding that :meth:`save` or another tool wrote.
-
-        Parameters
-        ----------
-        path : path, or "-" for standard input
-            A file, or a folder for TensorBoard.
-        format : str, optional
-            As in :meth:`save`; by default, the suffix tells it.
-        names : str, optional
-            Pass the type `str` to read all names as text. By default, names in word2vec and TensorBoard files, and
-            names without quotes in csv and tsv files, are integers if all of them look like integers.
-
-        Raises
-        ------
-        EmbeddingError
-            If the file does not consist of vectors of finite values under distinct names. The message gives the file,
-            the line if there is one, and the rule.
-
-        Examples
-        --------
-        >>> import tempfile, pathlib
-        >>> path = pathlib.Path(tempfile.mkdtemp(), "vectors.txt.gz")
-        >>> embedding = Embedding([[1, 0.1], [-2, 1e-7]], [3, 7])
-        >>> embedding.save(path)
-        >>> Embedding.load(path) == embedding
-        True
-        >>> Embedding.load(path, names=str).names.tolist()
-        ['3', '7']
-        """
-        if names not in (None, str):
-            raise ValueError(f"names must be the type str, or None; got {names!r}")
-        vectors, file_names = read_vectors(path, format)
-        try:
-            return cls._owning(vectors, file_names if names is None else map(str, file_names))
-        except EmbeddingError as error:
-            raise EmbeddingError(f"{display_name(path)}: {error}") from None
 
 
 def is_name(key: Any) -> bool:

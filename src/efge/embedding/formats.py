@@ -11,10 +11,18 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+from efge.embedding.anndata import read_h5ad, write_h5ad
 from efge.embedding.common import NamedVectors, Vectors
+from efge.embedding.neo4j import write_neo4j
 from efge.embedding.npz import read_npz, write_npz
-from efge.embedding.parquet import read_parquet_vectors, write_parquet_vectors
+from efge.embedding.parquet import (
+    read_arrow_vectors,
+    read_parquet_vectors,
+    write_arrow_vectors,
+    write_parquet_vectors,
+)
 from efge.embedding.projector import read_projector, write_projector
+from efge.embedding.safetensors import read_safetensors, write_safetensors
 from efge.embedding.text_formats import read_csv, read_tsv, read_word2vec, write_csv, write_tsv, write_word2vec
 from efge.embedding.word2vec_binary import read_word2vec_binary, write_word2vec_binary
 from efge.errors import EmbeddingError, GraphError, describe_error
@@ -28,7 +36,7 @@ _MAX_DIMENSIONS = 10_000_000
 class _Format(NamedTuple):
     """How to read and write a format, and whether its files may be compressed as a whole."""
 
-    read: Callable[[BinaryIO, str], NamedVectors]
+    read: Callable[[BinaryIO, str], NamedVectors] | None  # None if it is only written
     write: Callable[[BinaryIO, Vectors, Names], None]
     compressible: bool = True
 
@@ -36,14 +44,22 @@ class _Format(NamedTuple):
 _FORMATS = {
     "npz": _Format(read_npz, write_npz, compressible=False),
     "parquet": _Format(read_parquet_vectors, write_parquet_vectors, compressible=False),
+    "arrow": _Format(read_arrow_vectors, write_arrow_vectors, compressible=False),
+    "safetensors": _Format(read_safetensors, write_safetensors, compressible=False),
     "csv": _Format(read_csv, write_csv),
     "tsv": _Format(read_tsv, write_tsv),
     "word2vec": _Format(read_word2vec, write_word2vec),
     "word2vec-binary": _Format(read_word2vec_binary, write_word2vec_binary),
+    "h5ad": _Format(read_h5ad, write_h5ad, compressible=False),
+    "neo4j": _Format(None, write_neo4j),
 }
 _SUFFIXES = {
     ".npz": "npz",
     ".parquet": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".safetensors": "safetensors",
+    ".h5ad": "h5ad",
     ".csv": "csv",
     ".tsv": "tsv",
     ".txt": "word2vec",
@@ -62,7 +78,7 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
                 return "vectors.npy" in archive.namelist()
         except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError):
             return False
-    return kind == "word2vec-binary" or Path(path).suffix.lower() in (".vec", ".w2v")
+    return kind in ("word2vec-binary", "safetensors", "h5ad") or Path(path).suffix.lower() in (".vec", ".w2v")
 
 
 def write_vectors(path: str | os.PathLike[str], format: str | None, vectors: Vectors, names: Names) -> None:  # noqa: A002
@@ -98,8 +114,11 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
         if kind == "tensorboard":
             vectors, names = read_projector(Path(path))
         else:
+            read = _FORMATS[kind].read
+            if read is None:
+                raise EmbeddingError(f"files of {kind} are written, but not read; keep the vectors as npz, too")
             with open_input(path) as stream:
-                vectors, names = _FORMATS[kind].read(stream, display_name(path))
+                vectors, names = read(stream, display_name(path))
         return check_dimensions(vectors), names
 
 
@@ -136,6 +155,8 @@ def as_embedding_errors(label: str, kind: str) -> Iterator[None]:
             # Warnings of other libraries tell users of this one nothing that they could act on.
             warnings.simplefilter("ignore")
             yield
+    except ImportError:
+        raise
     except (EmbeddingError, GraphError) as error:
         has_label = str(error).startswith((label, repr(label)))
         raise EmbeddingError(str(error) if has_label else f"{label}: {error}") from None

@@ -101,10 +101,10 @@ def has_entry(archive: zipfile.ZipFile, name: str) -> bool:
 def read_names(archive: zipfile.ZipFile) -> Iterable[Hashable]:
     """Read the names that `name_arrays` turned into arrays."""
     if has_entry(archive, "names_json"):
-        return _parse_json_names(read_entry(archive, "names_json", "|u1", 1).tobytes())
+        return decode_names_json(read_entry(archive, "names_json", "|u1", 1).tobytes())
     if has_entry(archive, "name_ends"):
         data = read_entry(archive, "names", "|u1", 1).tobytes()
-        return _split_names(data, read_entry(archive, "name_ends", "<i8", 1))
+        return split_names(data, read_entry(archive, "name_ends", "<i8", 1))
     return read_entry(archive, "names", "<i8", 1)
 
 
@@ -123,14 +123,16 @@ def read_entry(archive: zipfile.ZipFile, name: str, kind: str, ndim: int) -> npt
     return np.frombuffer(data, dtype, offset=stream.tell()).reshape(shape)
 
 
-def _split_names(data: bytes, ends: npt.NDArray[np.int64]) -> list[str]:
+def split_names(data: bytes, ends: npt.NDArray[np.int64]) -> list[str]:
+    """Return the names whose UTF-8 bytes follow each other, given the ends of all names."""
     offsets = [0, *ends.tolist()]
     if offsets[-1] != len(data) or any(begin > end for begin, end in pairwise(offsets)):
         raise EmbeddingError(f"entry 'name_ends': the ends of names must ascend to the size of all names, {len(data)}")
     return [data[begin:end].decode() for begin, end in pairwise(offsets)]
 
 
-def _parse_json_names(data: bytes) -> list[Hashable]:
+def decode_names_json(data: bytes) -> list[Hashable]:
+    """Return the names in a JSON list."""
     names = parse_json(data)
     if not isinstance(names, list):
         raise EmbeddingError(f"entry 'names_json': names must be a list; got {type(names).__name__}")

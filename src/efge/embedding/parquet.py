@@ -1,4 +1,4 @@
-"""Vectors and names in Parquet: a column of names and one of vectors; other layouts are read as well."""
+"""Vectors and names in Parquet and Arrow: a column of names and one of vectors; other layouts are read as well."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from efge.embedding.common import NamedVectors, Vectors, as_seekable
 from efge.errors import EmbeddingError
 from efge.graph.names import Names, encode_utf8
-from efge.io.arrow import read_parquet
+from efge.io.arrow import read_arrow, read_parquet
 
 # Values in a row group: several threads read and write groups of megabytes with little memory besides the vectors.
 _GROUP_VALUES = 1 << 21
@@ -17,28 +17,50 @@ _GROUP_VALUES = 1 << 21
 
 def write_parquet_vectors(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
     """Write a table with the columns "node" and "vector"."""
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    # Values hardly repeat: a dictionary or compression would take time and save nothing.
+    plain: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
+    table = _make_table(vectors, names)
+    pq.write_table(table, stream, row_group_size=max(1, _GROUP_VALUES // vectors.shape[1]), **plain)
+
+
+def write_arrow_vectors(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
+    """Write the same table as a file of Arrow's, which can be mapped into memory."""
+    import pyarrow as pa
+
+    table = _make_table(vectors, names)
+    with pa.ipc.new_file(stream, table.schema) as file:
+        file.write_table(table, max_chunksize=max(1, _GROUP_VALUES // vectors.shape[1]))
+
+
+def _make_table(vectors: Vectors, names: Names) -> Any:
+    import pyarrow as pa
 
     items = names.tolist()
     if names.dtype == object and not all(type(name) is str for name in items):
         wrong = next(name for name in items if type(name) is not str)
         raise EmbeddingError(
-            f"in Parquet, names are either all 64-bit integers or all text; got {wrong!r}, which npz may keep"
+            f"in Parquet and Arrow, names are either all 64-bit integers or all text; got {wrong!r}, which npz may keep"
         )
     encode_utf8(items if names.dtype == object else [])
     column = pa.FixedSizeListArray.from_arrays(pa.array(vectors.reshape(-1)), vectors.shape[1])
-    table = pa.table({"node": pa.array(items, pa.string() if names.dtype == object else pa.int64()), "vector": column})
-    # Values hardly repeat: a dictionary or compression would take time and save nothing.
-    plain: dict[str, Any] = {"use_dictionary": False, "compression": "none", "write_page_checksum": True}
-    pq.write_table(table, stream, row_group_size=max(1, _GROUP_VALUES // vectors.shape[1]), **plain)
+    return pa.table({"node": pa.array(items, pa.string() if names.dtype == object else pa.int64()), "vector": column})
 
 
 def read_parquet_vectors(stream: BinaryIO, label: str) -> NamedVectors:
     """Read a column of names, and one column of lists or several columns of numbers."""
+    return _read_table(read_parquet(as_seekable(stream), label, page_checksum_verification=True), label)
+
+
+def read_arrow_vectors(stream: BinaryIO, label: str) -> NamedVectors:
+    """Read the same tables from a file or stream of Arrow's, or a Feather file."""
+    return _read_table(read_arrow(stream.read(), label), label)
+
+
+def _read_table(table: Any, label: str) -> NamedVectors:
     import pyarrow as pa
 
-    table = read_parquet(as_seekable(stream), label, page_checksum_verification=True)
     lists = [name for name, kind in zip(table.column_names, table.schema.types, strict=True) if _is_list(kind)]
     node = _find_name_column(table, lists)
     values = lists or [name for name in table.column_names if name != node]
