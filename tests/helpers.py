@@ -17,6 +17,7 @@ from sklearn.utils import estimator_checks
 
 import efge
 from efge.cli import main
+from efge.system import preserve_handlers
 from efge.training import trainer
 from efge.training.corpus import Corpus
 from efge.training.settings import Settings
@@ -32,14 +33,14 @@ def run(*arguments, cwd="."):
     """Run a command in this process, which saves seconds of start-up."""
     stdout, stderr = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["efge", *map(str, arguments)]
-    here = Path.cwd()
+    here, unraisable_hook = Path.cwd(), sys.unraisablehook
     os.chdir(cwd)
     try:
-        with redirect_stdout(stdout), redirect_stderr(stderr), pytest.raises(SystemExit) as end:
+        with redirect_stdout(stdout), redirect_stderr(stderr), preserve_handlers(), pytest.raises(SystemExit) as end:
             main()
     finally:
         os.chdir(here)
-        sys.argv = before
+        sys.argv, sys.unraisablehook = before, unraisable_hook
     return CommandResult(end.value.code, stdout.getvalue(), stderr.getvalue())
 
 

@@ -17,7 +17,8 @@ import pytest
 from sklearn.base import clone
 
 import efge
-from efge.io.atomic import atomic_write, lock_folder
+from efge.io.atomic import atomic_write
+from efge.io.scratch import lock_folder
 from efge.training.checkpoints import Checkpoints
 from helpers import run
 

@@ -14,8 +14,22 @@ Graph(3 nodes, 2 edges, undirected, unweighted, 0 isolated)
 (16,)
 """
 
-import lazy_loader
+from __future__ import annotations
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+
+def __getattr__(name: str) -> object:
+    """Read the list of public names when one is first used; until then, importing this package takes next to no time.
+
+    The shorter the time in which a command is not yet ready for an interrupt, the better.
+    """
+    import lazy_loader
+
+    attach, list_names, names = lazy_loader.attach_stub(__name__, __file__)
+    globals().update(__getattr__=attach, __dir__=list_names, __all__=names)
+    return names if name == "__all__" else attach(name)
+
+
+def __dir__() -> list[str]:
+    return list(__getattr__("__all__"))  # type: ignore[call-overload]

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -18,6 +19,7 @@ import pytest
 
 import efge
 from efge.training.checkpoints import Checkpoints, TrainingInterrupt, TrainingState
+from helpers import assert_fails, run
 
 # How often the command is killed; `EFGE_KILLS=60 pytest tests/training/test_checkpoints.py -k killed` takes minutes.
 KILLS = int(os.environ.get("EFGE_KILLS", "6"))
@@ -202,19 +204,33 @@ def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
         model().fit(GRAPH, checkpoint=tmp_path / "file" / "checkpoints")
 
 
-def test_a_signal_saves_a_checkpoint_before_training_stops(tmp_path, uninterrupted):
-    before = signal.getsignal(signal.SIGTERM)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_saves_a_checkpoint_before_training_stops(tmp_path, uninterrupted, number):
+    before = signal.getsignal(number)
 
     def progress(report):
         if report.pairs > report.total / 3:
-            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), number)
 
     with pytest.raises(TrainingInterrupt):
         model().fit(GRAPH, checkpoint=tmp_path, progress=progress)
     assert len(files(tmp_path)) == 1
     resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
     assert resumed.embedding_ == uninterrupted.embedding_
-    assert signal.getsignal(signal.SIGTERM) == before
+    assert signal.getsignal(number) == before
+
+
+def test_a_checkpoint_of_another_processor_is_resumed_with_a_warning(tmp_path, uninterrupted, monkeypatch):
+    stop_training(tmp_path)
+    monkeypatch.setattr("efge.training.checkpoints.cpu_features", lambda: "generic sse2")
+    with pytest.warns(RuntimeWarning, match="made on a processor with other features; .* differ in the last bits"):
+        resumed = model().fit(GRAPH, checkpoint=Checkpoints(tmp_path, resume=True))
+    assert resumed.embedding_ == uninterrupted.embedding_
+
+
+def test_a_new_checkpoint_folder_is_for_its_user_alone(tmp_path):
+    Checkpoints(tmp_path / "new").prepare()
+    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
 def embed(folder, *more):
@@ -299,10 +315,7 @@ def test_the_interrupted_command_says_how_to_resume(workdir):
     ],
 )
 def test_invalid_options_are_refused(workdir, arguments, message):
-    command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", *arguments]
-    done = subprocess.run(command, cwd=workdir, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.startswith(f"efge: {message}")
+    assert_fails(run("embed", "graph.txt", "-o", "v.npz", *arguments, cwd=workdir), message)
 
 
 def test_a_checkpoint_restores_state_and_tables(tmp_path):

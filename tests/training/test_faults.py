@@ -8,12 +8,17 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import efge
+from efge.io.scratch import map_file, scratch_folder
+from efge.training.partitioned.files import ArrayFile
+from helpers import run as run_here
 
 GRAPH = nx.barabasi_albert_graph(600, 4, seed=1)
 CGROUPS = {"memory.limit_in_bytes": Path("/sys/fs/cgroup/memory"), "memory.max": Path("/sys/fs/cgroup")}
@@ -25,7 +30,8 @@ def command(*arguments):
 
 
 def run(folder, *arguments):
-    return subprocess.run(command(*arguments), cwd=folder, capture_output=True, text=True, check=False)
+    """Run the command in this process, which has compiled the kernels already."""
+    return run_here(*command(*arguments)[3:], cwd=folder)
 
 
 @pytest.fixture
@@ -78,8 +84,7 @@ def test_a_kill_during_the_final_write_leaves_the_old_file(workdir):
         process.communicate()
         assert process.returncode not in (0, 2), "the command ended before the kill came"
         assert (workdir / "v.csv.xz").read_bytes() == b"old content"
-        if how != signal.SIGKILL:
-            assert set(workdir.glob(".v.csv.xz.*")) == before
+        assert len(set(workdir.glob(".v.csv.xz.*"))) == (how == signal.SIGKILL)
     assert run(workdir, "-o", "v.csv.xz", "--checkpoint", "checkpoints", "--resume").returncode == 0
     assert (workdir / "v.csv.xz").read_bytes() == expected
 
@@ -121,11 +126,28 @@ def test_a_full_disk_under_mapped_tables_is_reported_in_one_line(workdir, small_
     assert all_paths(small_disk) == []
 
 
-@pytest.mark.parametrize("what", ["-o", "--checkpoint"])
+def test_a_full_disk_under_partitions_is_an_error_that_names_the_folder(small_disk):
+    with scratch_folder(small_disk, "partitions") as folder:
+        with pytest.raises(OSError, match="cannot create a file of 1,048,576 bytes in the folder: No space") as caught:
+            map_file(folder / "all", 1 << 20)
+        assert caught.value.filename == str(small_disk)
+        with (
+            closing(ArrayFile(folder / "centers")) as file,
+            pytest.raises(OSError, match="cannot write to a temporary file in the folder: No space") as caught,
+        ):
+            file.write(np.zeros(1 << 18, np.float32), 0)
+        assert caught.value.filename == str(small_disk)
+
+
+@pytest.mark.parametrize("what", ["-o", "--checkpoint", "--plot"])
 def test_a_read_only_disk_is_refused_before_training(workdir, small_disk, what):
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    arguments = ["-o", small_disk / "v.npz"] if what == "-o" else ["-o", "v.npz", "--checkpoint", small_disk]
-    done = run(workdir, *arguments, "--walks-per-node", "100000000")
+    arguments = {
+        "-o": ["-o", small_disk / "v.npz"],
+        "--checkpoint": ["-o", "v.npz", "--checkpoint", small_disk],
+        "--plot": ["-o", "v.npz", "--plot", small_disk / "history.png"],
+    }[what]
+    done = run_here("embed", "graph.txt", *arguments, "--walks-per-node", "100000000", cwd=workdir)
     assert error_line(done) == f"efge: {small_disk}: no permission to write into the folder\n"
 
 
@@ -157,9 +179,9 @@ def test_a_removed_checkpoint_folder_is_created_again(workdir):
 
 
 def test_an_incomplete_checkpoint_left_by_a_kill_is_removed(tmp_path):
-    (tmp_path / ".checkpoint-7.efge.abc").write_bytes(b"incomplete")
+    (tmp_path / ".checkpoint-7.efge.abc.efge-tmp").write_bytes(b"incomplete")
     efge.EFGE.paper(dim=4, seed=1, walks_per_node=1).fit(GRAPH, checkpoint=tmp_path)
-    assert not list(tmp_path.glob(".checkpoint-*"))
+    assert not list(tmp_path.glob(".checkpoint-*.efge-tmp"))
 
 
 @pytest.mark.parametrize("dim", [16, 20])

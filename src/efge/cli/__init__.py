@@ -5,6 +5,6 @@ input ends a command with one line and exit code 2. This is the only package tha
 and does so inside the commands, because ``efge --help`` must start fast.
 """
 
-from efge.cli.app import main
+from efge.cli.entry import main
 
 __all__ = ["main"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-import signal
 import sys
 import traceback
 import warnings
-from typing import Annotated, Any, NoReturn
+from collections.abc import Callable
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -86,48 +86,51 @@ def _options(
     VERBOSITY.if_interrupted = Verbosity.if_interrupted
 
 
-def main() -> None:
-    """Run the command line."""
-    # Handle SIGTERM like Ctrl-C, so that half-written files are removed.
-    old_handler = signal.signal(signal.SIGTERM, signal.default_int_handler)
+def run(is_stopped: Callable[[], bool]) -> int:
+    """Run the command that the arguments name, and return the exit code; `is_stopped` tells whether a signal came."""
     # Importing libraries creates many objects and hardly any garbage; collecting it took a tenth of the time to start.
     old_threshold = gc.get_threshold()
     gc.set_threshold(100_000, *old_threshold[1:])
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *details: log_info(" ".join(str(message).split()))
-            _run()
+            return _run(is_stopped)
     finally:
         gc.set_threshold(*old_threshold)
-        signal.signal(signal.SIGTERM, old_handler)
 
 
-def _run() -> NoReturn:
+def _run(is_stopped: Callable[[], bool]) -> int:
     try:
-        code = app(standalone_mode=False)
+        code = _invoke(is_stopped)
     except _UsageError as error:
         command = getattr(error.ctx, "command_path", None) or "efge"
-        _fail(f"{error.format_message()} (see {command} --help)", error)
-    except (KeyboardInterrupt, typer.Abort):
-        code = 130
+        return _fail(f"{error.format_message()} (see {command} --help)", error)
     except BrokenPipeError:
         # The reader of our output has closed it; flushing the rest at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        return 141
     except (ValueError, ImportError, efge.TrainingError, efge.ClusterError) as error:
-        _fail(str(error), error)
+        return _fail(str(error), error)
     except OSError as error:
-        _fail(f"{error.filename or 'output'}: {error.strerror or error}", error)
+        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", error)
     except MemoryError as error:
         details = f": {error}" if str(error) else ""
-        _fail(f"not enough memory{details}; choose a smaller --dim or a smaller graph", error)
-    if code == 130:
-        print(f"efge: stopped; {VERBOSITY.if_interrupted}", file=sys.stderr)
-    sys.exit(code if isinstance(code, int) else 0)
+        return _fail(f"not enough memory{details}; choose a smaller --dim or a smaller graph", error)
+    return code if isinstance(code, int) else 0
 
 
-def _fail(message: str, error: BaseException) -> NoReturn:
+def _invoke(is_stopped: Callable[[], bool]) -> Any:
+    try:
+        return app(standalone_mode=False)
+    except Exception as error:
+        # Whatever an interrupt has become inside of another library, it was an interrupt; Typer makes it an Abort.
+        if is_stopped() or isinstance(error, typer.Abort):
+            raise KeyboardInterrupt from None
+        raise
+
+
+def _fail(message: str, error: BaseException) -> int:
     if VERBOSITY.debug:
         traceback.print_exception(error)
     print(f"efge: {' '.join(message[:_MAX_MESSAGE_LENGTH].split())}", file=sys.stderr)
-    sys.exit(2)
+    return 2

@@ -77,7 +77,7 @@ def benchmark(
     files = [path for _, path in _match_files("--labels", labels or [], networks)]
     tables = files_in(output, "scores.csv", "standings.csv", "benchmark.json")
     check_outputs(tables, [*graphs, *files, *(embedding or [])], force=True)
-    VERBOSITY.if_interrupted = f"finished cells are in {output}; run the same command again to continue"
+    VERBOSITY.if_interrupted = lambda: f"finished cells are in {output}; run the same command again to continue"
     with progress("measuring", "") as advance:
         scores = efge.benchmark(
             networks,

@@ -22,13 +22,13 @@ _SECONDS_BETWEEN_LINES = 10.0
 class Verbosity:
     """How much to print, from the options --quiet, --verbose and --debug.
 
-    ``if_interrupted`` tells the user what an interrupted command leaves behind.
+    ``if_interrupted`` returns what an interrupted command leaves behind.
     """
 
     quiet: bool = False
     verbose: bool = False
     debug: bool = False
-    if_interrupted: str = "nothing was written"
+    if_interrupted: Callable[[], str] = lambda: "nothing was written"
 
 
 VERBOSITY = Verbosity()

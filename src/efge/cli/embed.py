@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import time
 from collections.abc import Mapping
@@ -38,6 +37,7 @@ from efge.cli.options import (
 )
 from efge.cli.outputs import ForceFlag, check_outputs
 from efge.progress import Advance, counter, describe_likelihood
+from efge.system import available_threads
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
@@ -139,7 +139,7 @@ def _estimate_seconds(graph: Graph, dim: int) -> float:
     model = efge.EFGE()
     window = min(model.window, model.walk_length - 1)
     pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    cores = available_threads()
     is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES
     rate = _CACHED_PAIRS_PER_SECOND if is_cached else _UNCACHED_PAIRS_PER_SECOND
     rate = rate * (1 + _SPEEDUP_PER_CORE * (cores - 1)) * 128 / dim
@@ -333,8 +333,15 @@ def _checkpoint_options(options: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     folder = options["checkpoint"]
     every = _parse_seconds(options.get("every", "60s"))
-    VERBOSITY.if_interrupted = f"checkpoints are in {folder}; add --resume to continue"
-    return {"checkpoint": efge.Checkpoints(folder, resume="resume" in options, every=every)}
+    checkpoints = efge.Checkpoints(folder, resume="resume" in options, every=every)
+
+    def describe() -> str:
+        if checkpoints.exist():
+            return f"checkpoints are in {folder}; add --resume to continue"
+        return f"nothing was written, and no checkpoint is in {folder} yet"
+
+    VERBOSITY.if_interrupted = describe
+    return {"checkpoint": checkpoints}
 
 
 def _parse_seconds(text: str) -> float:

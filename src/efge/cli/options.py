@@ -132,9 +132,11 @@ JsonFlag = Annotated[bool, typer.Option("--json", help="Print JSON instead of a 
 def _check_plot_path(path: Path | None) -> Path | None:
     """Reject a path that no figure can be written to, before anything is computed."""
     if path is not None:
+        from efge.io.atomic import check_folder
         from efge.plots import check_figure
 
         check_figure(path)
+        check_folder(path)
     return path
 
 

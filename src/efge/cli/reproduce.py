@@ -42,7 +42,7 @@ def reproduce(
 
     selected_networks, selected_methods = tuple(split_commas(networks)), tuple(split_commas(methods))
     plan = Plan(tuple(studies or STUDIES), selected_networks or None, selected_methods or None, repeats, quick)
-    VERBOSITY.if_interrupted = f"finished cells are in {output}; run the same command again to continue"
+    VERBOSITY.if_interrupted = lambda: f"finished cells are in {output}; run the same command again to continue"
     with progress("measuring", "") as advance:
 
         def show_progress(cell: Any, done: float, total: float) -> None:

@@ -16,7 +16,7 @@ from efge.datasets.content import EDGES, Content, read_folder, write_folder
 from efge.datasets.publishers import read_published
 from efge.graph.graph import Graph
 from efge.graph.names import name_array
-from efge.io.atomic import sync_folder
+from efge.system import sync_folder
 
 Labels = Mapping[Hashable, Hashable]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import warnings
 import zipfile
@@ -27,7 +26,7 @@ from efge.embedding.text_formats import read_csv, read_tsv, read_word2vec, write
 from efge.embedding.word2vec_binary import read_word2vec_binary, write_word2vec_binary
 from efge.errors import EmbeddingError, GraphError, describe_error
 from efge.graph.names import Names
-from efge.io.atomic import atomic_write
+from efge.io.atomic import atomic_write, check_folder
 from efge.io.files import COMPRESSION_MAGIC, display_name, open_input
 
 _MAX_DIMENSIONS = 10_000_000
@@ -96,13 +95,8 @@ def write_vectors(path: str | os.PathLike[str], format: str | None, vectors: Vec
 
 def check_writable(path: str | os.PathLike[str], format: str | None) -> None:  # noqa: A002
     """Refuse an output that could not be written, before the work for it is done."""
-    folder = Path(path).resolve().parent
-    if _choose_format(path, format) == "tensorboard" or path == "-":
-        return
-    if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
-    if not os.access(folder, os.W_OK):
-        raise PermissionError(errno.EACCES, "no permission to write into the folder", str(Path(path).parent))
+    if _choose_format(path, format) != "tensorboard" and path != "-":
+        check_folder(path)
 
 
 def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVectors:  # noqa: A002

@@ -26,7 +26,8 @@ from efge.graph.inputs import as_graph
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.sparse import combine_rows
 from efge.linalg import column_signs, scale_by_power_of_two
-from efge.parallel import available_threads, map_ahead
+from efge.parallel import map_ahead
+from efge.system import available_threads
 
 Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]

@@ -16,7 +16,7 @@ from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores
 from efge.graph.inputs import as_graph
-from efge.parallel import available_threads
+from efge.system import available_threads
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]

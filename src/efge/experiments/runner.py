@@ -19,7 +19,7 @@ from efge.experiments.plan import Cell, Plan, load_settings
 from efge.experiments.pool import run_in_processes
 from efge.experiments.scoring import Score, score_cell
 from efge.io.atomic import atomic_write
-from efge.parallel import available_threads
+from efge.system import available_threads
 
 # Relative cost of a cell of each network; one unit is about one second.
 _NETWORK_COSTS = {"dblp": 27, "astroph": 18, "hepth": 9, "facebook": 4, "grqc": 4, "citeseer": 3, "cora": 3}

@@ -14,7 +14,7 @@ from efge.graph.graph import Graph, Nodes, Offsets, Weights
 from efge.graph.mapped import node_type
 from efge.graph.names import Names
 from efge.kernels import csr as kernel
-from efge.parallel import available_threads
+from efge.system import available_threads
 
 # Each shard of the edges needs a cursor per node; more shards than this cost more than they save.
 _MAX_SHARDS = 4

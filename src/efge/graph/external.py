@@ -33,7 +33,8 @@ from efge.io.atomic import atomic_build
 from efge.io.files import read_position
 from efge.kernels import csr
 from efge.kernels import external as kernel
-from efge.parallel import available_memory, available_threads, map_ahead
+from efge.parallel import map_ahead
+from efge.system import available_memory, available_threads
 
 # Receives the stage, how much of it is done, and its total.
 ProgressCallback = Callable[[str, float, float], None]

@@ -10,7 +10,6 @@ import hashlib
 import json
 import mmap
 import os
-import tempfile
 from collections.abc import Hashable, Iterator
 from dataclasses import asdict, dataclass
 from itertools import pairwise
@@ -23,6 +22,7 @@ import numpy.typing as npt
 from efge.errors import GraphError
 from efge.graph.names import Fields, Names, all_integers
 from efge.io.files import display_name, open_input
+from efge.io.scratch import map_temporary_file
 from efge.kernels import csr as kernel
 
 MAGIC = b"efge graph 1\n"
@@ -237,6 +237,5 @@ class GraphFile:
 
     def scratch_array(self, count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
         """Return an array of zeros in a temporary file beside the graph's, deleted with the array."""
-        with tempfile.TemporaryFile(dir=self._folder) as file:
-            file.truncate(max(count, 1) * np.dtype(dtype).itemsize)
-            return np.frombuffer(mmap.mmap(file.fileno(), 0), dtype, count)
+        size = max(count, 1) * np.dtype(dtype).itemsize
+        return np.frombuffer(map_temporary_file(self._folder, size), dtype, count)

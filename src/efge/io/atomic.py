@@ -1,4 +1,4 @@
-"""Files that are replaced atomically, locks on folders, and memory that lives in temporary files."""
+"""Files that appear complete or not at all: until then, their content is in a temporary file beside the target."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import bz2
 import errno
 import gzip
 import lzma
-import mmap
 import os
-import shutil
 import signal
+import stat
 import sys
-import tempfile
-import threading
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, cast
+
+from efge.io.scratch import SCRATCH_MARK, scratch_file, scratch_folder
+from efge.system import STOP_SIGNALS, handle_signals, is_foreign_link, sync_folder
 
 
 @contextmanager
@@ -38,39 +38,28 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             yield stream
         return
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        with scratch_file(target.parent, target.name) as temporary:
+            with temporary.open("wb") as raw, _compress(raw, path.suffix.lower()) as stream:
+                yield stream
+            _replace(temporary, target)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None
-    try:
-        with os.fdopen(descriptor, "wb") as raw, _compress(raw, path.suffix.lower()) as stream:
-            yield stream
-        _replace(Path(name), target)
-    except BaseException as error:
-        Path(name).unlink(missing_ok=True)
-        if isinstance(error, OSError) and error.filename in (None, name):
+        if error.filename is None or _is_inside(error.filename, target.parent):
             raise OSError(error.errno, error.strerror or str(error), str(path)) from None
         raise
 
 
-def map_temporary_file(folder: Path, size: int) -> mmap.mmap:
-    """Map a new temporary file into memory; the system deletes the file when the process ends."""
+def _is_inside(name: Any, folder: Path) -> bool:
+    """Return whether an error is about a temporary file of a folder, of which the user knows nothing."""
+    return isinstance(name, str) and name.endswith(SCRATCH_MARK) and Path(name).parent == folder
+
+
+def check_folder(path: str | os.PathLike[str]) -> None:
+    """Refuse a file that could not be written because of its folder, before the work for it is done."""
+    folder = Path(path).resolve().parent
     if not folder.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "no such folder", str(folder))
-    try:
-        with tempfile.TemporaryFile(prefix=".efge-", dir=folder) as file:
-            # Reserve the disk space now: a disk that fills up later would kill the process by a signal.
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            else:
-                file.truncate(size)
-            memory = mmap.mmap(file.fileno(), size)
-    except OSError as error:
-        reason = f"cannot create a file of {size:,} bytes in the folder: {error.strerror}"
-        raise OSError(error.errno, reason, str(folder)) from None
-    if hasattr(mmap, "MADV_RANDOM"):
-        # Rows are read at random; without this advice the system would also read their neighbors.
-        memory.madvise(mmap.MADV_RANDOM)
-    return memory
+        raise FileNotFoundError(errno.ENOENT, "no such folder", str(Path(path).parent))
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(errno.EACCES, "no permission to write into the folder", str(Path(path).parent))
 
 
 @contextmanager
@@ -82,45 +71,37 @@ def atomic_build(path: str | os.PathLike[str]) -> Iterator[Path]:
     target = _resolve_target(Path(path))
     if target.exists() and not target.is_file():
         raise FileExistsError(errno.EEXIST, "this is not a regular file; choose another name", os.fspath(path))
-    with _signals_as_interrupts():
-        folder = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
-        try:
-            yield folder / "output"
-            _replace(folder / "output", target)
-        except OSError as error:
-            if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
-                raise
-            reason = f"nothing was written: {error.strerror or error}"
-            raise OSError(error.errno, reason, os.fspath(path)) from None
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+    with _signals_as_interrupts(), _name_output(path), scratch_folder(target.parent, target.name) as folder:
+        yield folder / "output"
+        _replace(folder / "output", target)
 
 
 @contextmanager
-def _signals_as_interrupts() -> Iterator[None]:
-    """Let termination signals raise KeyboardInterrupt, as Ctrl-C does, so that temporary files are deleted."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    names = [name for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {getattr(signal, name): signal.getsignal(getattr(signal, name)) for name in names}
-    # A process started with nohup ignores SIGHUP, and continues to.
-    handled = [number for number, handler in before.items() if handler != signal.SIG_IGN]
-    for number in handled:
-        signal.signal(number, stop)
+def _name_output(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let an error about a full disk name the output, rather than a temporary file or none."""
     try:
         yield
-    finally:
-        for number in handled:
-            signal.signal(number, before[number])
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise
+        reason = f"nothing was written: {error.strerror or error}"
+        raise OSError(error.errno, reason, os.fspath(path)) from None
+
+
+def _signals_as_interrupts() -> AbstractContextManager[None]:
+    """Let termination signals raise KeyboardInterrupt, as Ctrl-C does, so that temporary files are deleted."""
+    return handle_signals(_interrupt, [number for number in STOP_SIGNALS if number != signal.SIGINT])
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _resolve_target(path: Path) -> Path:
     """Resolve the path of a file to be written; raise an OSError if it is a folder or its folder does not exist."""
+    if is_foreign_link(path):
+        reason = "this link belongs to another user, who may have put it there to mislead you; choose another name"
+        raise PermissionError(errno.EACCES, reason, str(path))
     target = path.resolve()
     if target.is_dir():
         raise IsADirectoryError(errno.EISDIR, "this is a directory; give the name of a file in it", str(path))
@@ -130,59 +111,21 @@ def _resolve_target(path: Path) -> Path:
 
 
 def _replace(source: Path, target: Path) -> None:
-    _make_durable(source)
+    """Flush a file to the disk, and let it take the place and the permissions of the target."""
+    with source.open("rb+") as file:
+        os.fsync(file.fileno())
+    source.chmod(_permissions(target))
     source.replace(target)
     sync_folder(target.parent)
 
 
-def _make_durable(path: Path) -> None:
-    """Flush the bytes to the disk, and set the permissions of a new file."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
+def _permissions(target: Path) -> int:
+    """Return the permissions that a file has already, or those of a new one."""
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0)
     os.umask(umask)
-    path.chmod(0o666 & ~umask)
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder's entries to the disk, on systems that can open folders."""
-    if os.name == "posix":
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
-
-
-@contextmanager
-def lock_folder(folder: Path) -> Iterator[bool]:
-    """Lock a folder; yield False if another process holds the lock. The system releases it when the process ends.
-
-    Nothing is written to the folder. Where folders cannot be locked, this always yields True.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield True
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-            return
-        except OSError:
-            # This file system has no locks.
-            yield True
-            return
-        try:
-            yield True
-        finally:
-            # Unlock explicitly: a process forked in the meantime would otherwise keep the lock.
-            fcntl.flock(descriptor, fcntl.LOCK_UN)
-    finally:
-        os.close(descriptor)
+    return 0o666 & ~umask
 
 
 def _compress(raw: BinaryIO, suffix: str) -> AbstractContextManager[BinaryIO]:

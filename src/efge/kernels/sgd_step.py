@@ -5,14 +5,13 @@ become a single move along the center (see `step_sizes` in ``simd``), so that ea
 the center moves. The formulas are in docs/mathematics.md, "One step".
 """
 
-import sys
-
 import numpy as np
 from numba import njit, types
 
 from efge.kernels.common import ONE, REORDER, ZERO, U
 from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.simd import LANES, dot_rows, step_sizes, update_rows
+from efge.system import YIELD_CORE
 
 # Rows that move together in a step, and observations of a row in one pass of it, at most.
 MAX_ROWS, MAX_OBSERVATIONS = 32, 8
@@ -22,7 +21,7 @@ MAX_ROWS, MAX_OBSERVATIONS = 32, 8
 NEXT_TASK, NEXT_MERGE, _WAITING, _MEETINGS, DIVERGED, ABANDONED = range(6)
 N_COUNTERS = 6
 
-_yield_core = types.ExternalFunction("SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32())
+_yield_core = types.ExternalFunction(YIELD_CORE, types.int32())
 
 
 @njit(nogil=True)

@@ -18,9 +18,9 @@ from efge.graph.inputs import as_graph
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.parallel import available_threads
 from efge.progress import Progress
 from efge.random import resolve_seed
+from efge.system import available_threads
 
 # To choose the number of communities, this fraction of the edges is held out, this many times.
 _HELD_OUT_FRACTION, _FOLDS = 0.2, 2

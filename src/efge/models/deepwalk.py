@@ -17,7 +17,8 @@ class DeepWalk(WalkEmbedder):
     The probability of a context is a product of sigmoids along its path in a Huffman tree, which is built from the
     number of visits of each node (hierarchical softmax). No negative samples are needed, and the probabilities of all
     contexts add up to 1. Use it as the classical baseline, or where such probabilities matter; :class:`efge.EFGE` is
-    faster and mostly scores higher. The same graph, parameters and seed give the same bytes, at any number of threads.
+    faster and mostly scores higher. The same graph, parameters and seed give the same bytes, at any number of threads,
+    on processors with the same features.
 
     Parameters
     ----------

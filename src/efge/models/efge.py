@@ -33,7 +33,7 @@ class EFGE(PairScorer, WalkEmbedder):
     Random walks show which nodes occur near each other. A distribution of the exponential family gives the probability
     of such a co-occurrence from the vectors of two nodes. Stochastic gradient ascent finds the vectors that maximize
     it; a filter then makes them smooth along the edges. The same graph, parameters and seed give the same bytes, at any
-    number of threads.
+    number of threads, on processors with the same features.
 
     The defaults were chosen on networks of many kinds, and differ from the paper's: :meth:`paper` has those. Start with
     the defaults, then compare other families and windows on your own task.

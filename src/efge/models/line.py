@@ -18,9 +18,9 @@ from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
 from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.models.scoring import PairScorer
-from efge.parallel import available_threads
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
+from efge.system import available_threads
 from efge.training.noise import alias_table
 from efge.training.settings import Settings
 from efge.training.trainer import Trained, train
@@ -39,7 +39,8 @@ class LINE(PairScorer):
     First order: nodes that are joined by an edge have similar vectors. Second order: nodes with the same neighbors have
     similar vectors. By default, each order gets one half of the dimensions. Use it as the baseline that sees no further
     than neighbors of neighbors; it uses weights and directions, and its time grows with the number of edges. The same
-    graph, parameters and seed give the same bytes, at any number of threads.
+    graph, parameters and seed give the same bytes, at any number of threads, on processors
+    with the same features.
 
     Parameters
     ----------

@@ -20,9 +20,9 @@ from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.parallel import available_memory
 from efge.progress import Progress
 from efge.random import resolve_seed, stream_key
+from efge.system import available_memory
 
 Floats = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]

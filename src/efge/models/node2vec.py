@@ -16,7 +16,7 @@ class Node2Vec(PairScorer, WalkEmbedder):
     With a small q walks go far, and vectors reflect which community a node belongs to; with a large q walks stay close,
     and vectors reflect the structure around a node. Use it as the common baseline, or where p and q have been tuned for
     your data. It is :class:`efge.EFGE` with the Bernoulli family, trained by the same code. The same graph, parameters
-    and seed give the same bytes, at any number of threads.
+    and seed give the same bytes, at any number of threads, on processors with the same features.
 
     Parameters
     ----------

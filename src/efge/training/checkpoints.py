@@ -12,8 +12,6 @@ import hashlib
 import json
 import os
 import re
-import signal
-import threading
 import time
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -29,8 +27,10 @@ import numpy.typing as npt
 from efge import __version__
 from efge.errors import CheckpointError
 from efge.families.base import Family
-from efge.io.atomic import atomic_write, lock_folder
+from efge.io.atomic import atomic_write
 from efge.io.files import parse_json
+from efge.io.scratch import clear_scratch, lock_folder
+from efge.system import cpu_features, handle_signals
 from efge.training.corpus import Source
 
 Table = npt.NDArray[np.float32]
@@ -107,7 +107,7 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Create the folder if it does not exist; refuse one that cannot be used, before any work is done."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._create_folder()
         if not os.access(self.folder, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))
         with self.lock():
@@ -120,9 +120,7 @@ class Checkpoints:
     def restore(self, run_identity: Mapping[str, Any], tables: Iterable[Table]) -> TrainingState:
         """Fill the tables from the newest undamaged checkpoint of this run, and return how far it is."""
         self._run_identity = json.loads(json.dumps(dict(run_identity)))
-        for temporary in self.folder.glob(".checkpoint-*"):
-            # Left by a run that was killed while it was writing.
-            temporary.unlink(missing_ok=True)
+        clear_scratch(self.folder)
         for path in self._paths():
             try:
                 return self._read(path, tables)
@@ -141,17 +139,21 @@ class Checkpoints:
             self._write(path, state, tables)
         except FileNotFoundError:
             # Whoever removed the folder in the meantime did not mean to end the run.
-            self.folder.mkdir(parents=True, exist_ok=True)
+            self._create_folder()
             self._write(path, state, tables)
         self._last_save = time.monotonic()
         self._save_seconds = self._last_save - start
         if self._signal is not None:
             raise TrainingInterrupt(self._signal)
 
+    def exist(self) -> bool:
+        """Return whether the folder has a checkpoint to resume from."""
+        return bool(self._paths())
+
     @contextmanager
     def lock(self) -> Iterator[None]:
         """Lock the folder against other runs; the lock of a killed process is released by the system."""
-        self.folder.mkdir(parents=True, exist_ok=True)
+        self._create_folder()
         with lock_folder(self.folder) as acquired:
             if not acquired:
                 raise CheckpointError(
@@ -161,21 +163,18 @@ class Checkpoints:
 
     @contextmanager
     def save_on_signal(self) -> Iterator[None]:
-        """On SIGINT or SIGTERM, let training save a checkpoint before it stops; a second signal stops it at once."""
-        if threading.current_thread() is not threading.main_thread():
+        """On a signal to stop, let training save a checkpoint before it does; a second signal stops it at once."""
+        with handle_signals(self._handle_signal):
             yield
-            return
-        handlers = {number: signal.signal(number, self._handle_signal) for number in (signal.SIGINT, signal.SIGTERM)}
-        try:
-            yield
-        finally:
-            for number, handler in handlers.items():
-                signal.signal(number, handler)
 
     def _handle_signal(self, number: int, frame: FrameType | None) -> None:
         if self._signal is not None:
             raise KeyboardInterrupt
         self._signal = number
+
+    def _create_folder(self) -> None:
+        """Create the folder if it does not exist, for this user alone: vectors may say much about a private graph."""
+        self.folder.mkdir(0o700, parents=True, exist_ok=True)
 
     def _paths(self) -> list[Path]:
         """Return the checkpoint files, newest first."""
@@ -189,6 +188,7 @@ class Checkpoints:
             file.seek(0)
             header = _read_header(file, path)
             self._check_identity(header["run_identity"], path)
+            _warn_about_cpu(header.get("cpu"), path)
             for table in tables:
                 _read_table(table, file, path)
             if len(file.read()) != _CHECKSUM_BYTES:
@@ -205,7 +205,8 @@ class Checkpoints:
             raise CheckpointError(f"{path}: this checkpoint belongs to another run: {'; '.join(differences)}")
 
     def _write(self, path: Path, state: TrainingState, tables: Iterable[Table]) -> None:
-        header = json.dumps({"run_identity": self._run_identity, "state": asdict(state)}).encode()
+        content = {"run_identity": self._run_identity, "state": asdict(state), "cpu": cpu_features()}
+        header = json.dumps(content).encode()
         digest = hashlib.sha256(_MAGIC + header + b"\n")
         with atomic_write(path) as stream:
             stream.write(_MAGIC + header + b"\n")
@@ -217,6 +218,18 @@ class Checkpoints:
             stream.write(digest.digest())
         for old in self._paths()[_FILES_KEPT:]:
             old.unlink(missing_ok=True)
+
+
+def _warn_about_cpu(saved: Any, path: Path) -> None:
+    """Warn if a checkpoint is from a processor for which the compiler makes other machine code."""
+    if saved == cpu_features():
+        return
+    warnings.warn(
+        f"{path}: this checkpoint was made on a processor with other features; training continues, but the result may"
+        " differ in the last bits from that of a run on one processor",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 class _DamagedError(CheckpointError):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from efge.families.base import Family
 from efge.graph.factorization import factor_edges, mean_edge_information
-from efge.io.atomic import map_temporary_file
+from efge.io.scratch import map_temporary_file
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.random import fill_uniform
 from efge.parallel import map_ahead

@@ -28,8 +28,8 @@ from efge.io.atomic import atomic_write
 from efge.io.files import display_name, open_input
 from efge.kernels import text as text_kernel
 from efge.kernels.random import random_integers, random_permutation
-from efge.parallel import available_threads
 from efge.random import resolve_seed, stream_key
+from efge.system import available_threads
 from efge.walks.strategies import CorpusWalk, Stepper, Strategy, as_strategy
 
 # Nodes in a batch: enough to keep threads busy, few enough to stay in the cache.

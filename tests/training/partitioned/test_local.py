@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import signal
+import stat
 import subprocess
 import sys
 import time
@@ -16,6 +18,7 @@ import pytest
 import efge
 from efge.training.partitioned.local import _sweep
 from efge.training.partitioned.schedule import sub_waves
+from helpers import assert_fails, run
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
 
@@ -35,6 +38,23 @@ def test_the_sweep_trains_each_partition_in_the_order_of_the_sub_waves(partition
 def test_a_workdir_without_partitions_is_refused(tmp_path):
     with pytest.raises(ValueError, match="workdir is the folder for partitions; set their number too"):
         efge.EFGE.paper(dim=16).fit(GRAPH, workdir=tmp_path)
+
+
+def test_a_new_workdir_is_for_its_user_alone(tmp_path):
+    efge.EFGE.paper(dim=4, partitions=2, walks_per_node=1, seed=1).fit(GRAPH, workdir=tmp_path / "work")
+    assert stat.S_IMODE((tmp_path / "work").stat().st_mode) == 0o700
+
+
+def test_disk_space_is_reserved_before_vectors_are_gathered_and_its_lack_names_the_folder(tmp_path, monkeypatch):
+    def reserve(file, size):
+        assert size == 4 * 300 * 4
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("efge.io.scratch.reserve_space", reserve)
+    with pytest.raises(OSError, match="cannot create a file of 4,800 bytes in the folder: No space") as caught:
+        efge.EFGE.paper(dim=4, partitions=2, walks_per_node=1, seed=1).fit(GRAPH, workdir=tmp_path)
+    assert caught.value.filename == str(tmp_path)
+    assert not list(tmp_path.iterdir())
 
 
 LIMITED = """
@@ -84,16 +104,19 @@ def folder(tmp_path):
     return tmp_path
 
 
+def arguments(*more):
+    fixed = ["embed", "graph.txt", "-o", "v.npz", "--dim", "16", "--seed", "1", "--quiet", "--partitions", "3"]
+    return [*fixed, *more]
+
+
 def start_command(folder, *more):
-    arguments = ["embed", "graph.txt", "-o", "v.npz", "--dim", "16", "--seed", "1", "--quiet", "--partitions", "3"]
     return subprocess.Popen(
-        [sys.executable, "-m", "efge", *arguments, *more], cwd=folder, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "efge", *arguments(*more)], cwd=folder, stderr=subprocess.PIPE, text=True
     )
 
 
 def test_the_command_trains_in_partitions_and_its_record_repeats_it(folder):
-    process = start_command(folder, "--walks-per-node", "10", "--workdir", "work")
-    assert (process.communicate()[1], process.returncode) == ("", 0)
+    assert run(*arguments("--walks-per-node", "10", "--workdir", "work"), cwd=folder) == (0, "", "")
     assert not list((folder / "work").iterdir())
     record = json.loads((folder / "v.npz.json").read_text())
     assert record["config"]["partitions"] == 3
@@ -101,8 +124,7 @@ def test_the_command_trains_in_partitions_and_its_record_repeats_it(folder):
     content = (folder / "v.npz").read_bytes()
     assert efge.Embedding.load(folder / "v.npz") == expected
     (folder / "v.npz").unlink()
-    again = [sys.executable, "-m", "efge", "embed", "--config", "v.npz.json", "--quiet"]
-    subprocess.run(again, cwd=folder, check=True)
+    assert run("embed", "--config", "v.npz.json", "--quiet", cwd=folder).returncode == 0
     assert (folder / "v.npz").read_bytes() == content
     assert sorted(path.name for path in folder.iterdir()) == ["graph.txt", "v.npz", "v.npz.json", "work"]
 
@@ -122,11 +144,5 @@ def test_an_interrupted_command_leaves_no_partitions_behind(folder, with_checkpo
 
 
 def test_a_workdir_needs_partitions_on_the_command_line_too(folder):
-    arguments = ["embed", "graph.txt", "-o", "v.npz", "--workdir", "work"]
-    done = subprocess.run(
-        [sys.executable, "-m", "efge", *arguments], cwd=folder, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith(
-        "efge: --workdir is for partitioned training; add --partitions with the number of partitions"
-    )
+    done = run("embed", "graph.txt", "-o", "v.npz", "--workdir", "work", cwd=folder)
+    assert_fails(done, "--workdir is for partitioned training; add --partitions with the number of partitions")

@@ -10,17 +10,16 @@ from __future__ import annotations
 import logging
 import os
 import socket
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
 from efge.errors import ClusterError
+from efge.system import preserve_handlers
 from efge.training.checkpoints import Table
 from efge.training.monitor import AliasTable
 from efge.training.partitioned.buckets import (
@@ -32,7 +31,7 @@ from efge.training.partitioned.buckets import (
     start_bucket,
 )
 from efge.training.partitioned.driver import DivergedError, PartitionedRun
-from efge.training.partitioned.files import CENTERS, CONTEXTS, gather_rows
+from efge.training.partitioned.files import CENTERS, CONTEXTS, gather_rows, partition_folder
 from efge.training.partitioned.partitioning import Counts, Integers
 from efge.training.partitioned.schedule import Bucket, Walker, WalkRange, Waves, count_visits, sub_waves
 from efge.training.tables import Floats, allocate_table
@@ -284,10 +283,9 @@ class ClusterEngine:
 
     def collect(self) -> tuple[Floats, Floats]:
         """Return centers and contexts in the order of the graph's nodes, mapped from temporary files."""
-        folder = tempfile.TemporaryDirectory(prefix="efge-", dir=self._workdir, ignore_cleanup_errors=True)
-        self._cleanup.enter_context(folder)
+        folder = self._cleanup.enter_context(partition_folder(self._workdir))
         centers, contexts = (
-            gather_rows(Path(folder.name, f"all {table}"), self.run.partitioning, self.vectors(table))
+            gather_rows(folder / f"all {table}", self.run.partitioning, self.vectors(table))
             for table in (CENTERS, CONTEXTS)
         )
         return centers, contexts
@@ -331,7 +329,9 @@ def _connect(address: str, cleanup: ExitStack) -> Any:
         return ray
     _check_reachable(address)
     try:
-        ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
+        # Ray would end the process at a signal, with a message of many lines and without a checkpoint.
+        with preserve_handlers():
+            ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise ClusterError(f"no Ray cluster at {address!r}: {_first_line(error)}") from None
     cleanup.callback(ray.shutdown)

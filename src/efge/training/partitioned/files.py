@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import os
+import tempfile
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from efge.io.scratch import map_file, name_folder, scratch_folder
 from efge.training.checkpoints import Table
 from efge.training.partitioned.buckets import EncodedWalks
 from efge.training.partitioned.partitioning import Integers, Partitioning
@@ -24,6 +30,8 @@ class ArrayFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = path.open("w+b", buffering=0)
+        # The user knows the folder in which the temporary one was made.
+        self._errors = partial(name_folder, path.parent.parent)
 
     def close(self) -> None:
         """Close the file."""
@@ -33,18 +41,20 @@ class ArrayFile:
         """Write an array at an offset."""
         self._file.seek(4 * offset)
         remaining = array.reshape(-1).view(np.uint8)
-        while len(remaining):
-            remaining = remaining[self._file.write(remaining.data) :]
+        with self._errors("cannot write to a temporary file in the folder"):
+            while len(remaining):
+                remaining = remaining[self._file.write(remaining.data) :]
 
     def read(self, array: npt.NDArray[Any], offset: int) -> None:
         """Fill an array from an offset on."""
         self._file.seek(4 * offset)
         remaining = array.reshape(-1).view(np.uint8)
-        while len(remaining):
-            count = self._file.readinto(remaining.data)
-            if not count:
-                raise OSError(f"{self.path}: the file is shorter than what was written to it")
-            remaining = remaining[count:]
+        with self._errors("cannot read from a temporary file in the folder"):
+            while len(remaining):
+                count = self._file.readinto(remaining.data)
+                if not count:
+                    raise OSError(errno.EIO, "the file is shorter than what was written to it")
+                remaining = remaining[count:]
 
 
 class WalkFile:
@@ -177,6 +187,17 @@ def gather_rows(path: Path, partitioning: Partitioning, partitions: Iterable[Tab
     for partition, rows in enumerate(partitions):
         if not partition:
             shape = len(partitioning.codes), rows.shape[1]
-            table = np.memmap(path, np.float32, "w+", shape=shape) if shape[0] else np.empty(shape, np.float32)
+            if shape[0]:
+                table = np.frombuffer(map_file(path, 4 * shape[0] * shape[1]), np.float32).reshape(shape)
+            else:
+                table = np.empty(shape, np.float32)
         table[partitioning.members(partition)] = rows
     return table
+
+
+def partition_folder(workdir: str | os.PathLike[str] | None) -> AbstractContextManager[Path]:
+    """Return a temporary folder for partitions in a folder, which is made for this user alone if it does not exist."""
+    folder = Path(workdir or tempfile.gettempdir())
+    if not folder.is_dir():
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    return scratch_folder(folder, "partitions")

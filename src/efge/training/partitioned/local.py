@@ -7,13 +7,10 @@ next.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import pairwise
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
@@ -29,6 +26,7 @@ from efge.training.partitioned.files import (
     TableFiles,
     WalkFile,
     gather_rows,
+    partition_folder,
 )
 from efge.training.partitioned.partitioning import Counts
 from efge.training.partitioned.schedule import Walker, Waves, count_visits, sub_waves
@@ -44,17 +42,16 @@ class LocalEngine:
         self._max_threads = threads
 
     def __enter__(self) -> LocalEngine:
-        if self._workdir is not None:
-            Path(self._workdir).mkdir(parents=True, exist_ok=True)
-        self._cleanup = ExitStack()
-        # The result is mapped from files in this folder; it stays readable after they are removed where the system
-        # allows that, and removal is skipped where it does not.
-        self.folder = Path(tempfile.mkdtemp(prefix="efge-", dir=self._workdir))
-        self._cleanup.callback(shutil.rmtree, self.folder, ignore_errors=True)
-        self._centers, self._contexts, self._walks, self._buckets = map(
-            self._create_file, ("centers", "contexts", "walks", "buckets")
-        )
-        self._background = self._cleanup.enter_context(ThreadPoolExecutor(1))
+        with ExitStack() as stack:
+            # The result is mapped from files in this folder; it stays readable after they are removed where the system
+            # allows that, and removal is skipped where it does not.
+            self.folder = stack.enter_context(partition_folder(self._workdir))
+            self._cleanup = stack
+            self._centers, self._contexts, self._walks, self._buckets = map(
+                self._create_file, ("centers", "contexts", "walks", "buckets")
+            )
+            self._background = stack.enter_context(ThreadPoolExecutor(1))
+            self._cleanup = stack.pop_all()
         return self
 
     def __exit__(
