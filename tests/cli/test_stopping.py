@@ -17,8 +17,15 @@ from efge.cli.stopping import Stopper
 from efge.system import preserve_handlers
 from helpers import run
 
-# Prints a line when the interpreter has found the command, before which nobody but the interpreter can handle signals.
-STARTED = "from efge.cli import main; print(flush=True); main()"
+# Prints a line when signals are handled, before which nobody but the interpreter can.
+STARTED = """
+from efge.cli import main
+from efge.cli.stopping import Stopper
+
+install = Stopper.install
+Stopper.install = lambda stopper: (install(stopper), print(flush=True))
+main()
+"""
 
 
 @contextmanager

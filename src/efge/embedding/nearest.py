@@ -15,7 +15,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.parallel import available_threads, map_ahead
+from efge.parallel import map_ahead
+from efge.system import available_threads
 
 Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
