@@ -3,6 +3,7 @@ from .datasets.catalogue import DatasetError as DatasetError
 from .datasets.loading import Dataset as Dataset
 from .datasets.loading import load_dataset as load_dataset
 from .embedding.embedding import Embedding as Embedding
+from .embedding.index import NeighborIndex as NeighborIndex
 from .embedding.propagation import propagate as propagate
 from .errors import (
     CheckpointError as CheckpointError,

@@ -280,6 +280,17 @@ def test_neighbors_of_all_nodes_are_written_as_a_table(folder, suffix):
     assert mine["rank"].tolist() == [1, 2, 3]
 
 
+def test_approximate_neighbors_come_from_the_index_beside_the_vectors(folder):
+    vectors = efge.Embedding(np.random.default_rng(0).normal(size=(34, 4)), [*"abc", *map(str, range(31))])
+    vectors.save(folder / "v.npz")
+    assert_fails(run("neighbors", "v.npz", "b", "--approximate", cwd=folder), "v.npz.index: no such index; build it")
+    assert "wrote NeighborIndex(34 nodes" in run("index", "v.npz", "--recall", 1, cwd=folder).stderr
+    exact = run("neighbors", "v.npz", "b", cwd=folder).stdout
+    assert run("neighbors", "v.npz", "b", "--approximate", cwd=folder).stdout == exact
+    wrong = run("neighbors", "v.npz", "b", "--approximate", "--metric", "dot", cwd=folder)
+    assert_fails(wrong, "an index finds neighbors by cosine among all nodes")
+
+
 def test_neighbors_are_chosen_among_candidates_without_known_edges(folder):
     graph = efge.read_graph(folder / "friends.csv")
     vectors = efge.Embedding(np.random.default_rng(0).normal(size=(34, 4)), graph.names)

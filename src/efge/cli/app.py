@@ -29,6 +29,7 @@ _EXAMPLES: dict[Any, str] = {
     embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
     embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
     neighbors.neighbors: "efge neighbors vectors.npz ann -k 5",
+    neighbors.index: "efge index vectors.npz --recall 0.99",
     recommend.recommend: "efge recommend model.npz ann -k 5 --exclude friends.csv",
     transform.transform: "efge transform model.npz friends.csv -o grown.npz",
     evaluate.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",

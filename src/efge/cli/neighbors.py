@@ -36,6 +36,9 @@ def neighbors(
         str | None,
         typer.Option(metavar="GRAPH", help="Graph whose edges are known: neighbors in it are left out."),
     ] = None,
+    approximate: Annotated[
+        bool, typer.Option("--approximate", help="Search the index VECTORS.index, which efge index wrote.")
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Write the table to a .parquet, .csv or .tsv file.", show_default=False),
@@ -48,13 +51,20 @@ def neighbors(
         raise ValueError("give the names of nodes, or --all for all nodes" + (", but not both" if every else ""))
     if output is not None and output.suffix.lower() not in _SUFFIXES:
         raise ValueError(f"{output}: the suffix of a table is one of {', '.join(_SUFFIXES)}")
+    if approximate and (metric != "cosine" or among is not None or exclude is not None):
+        raise ValueError(
+            "an index finds neighbors by cosine among all nodes; leave out --metric, --among and --exclude"
+        )
     embedding = efge.Embedding.load(vectors, format)
     names = None if every else [find_node(embedding, node) for node in nodes or ()]
-    candidates = None if among is None else read_candidates(among, embedding)
-    graph = None if exclude is None else runs.read_graph(exclude, {})
-    with progress("neighbors", "nodes") as advance:
-        count = counter(advance, len(embedding) if names is None else len(names))
-        rows, scores = embedding.nearest(names, k, metric, candidates, graph, progress=count)
+    if approximate:
+        rows, scores = _load_index(vectors, embedding).nearest(names, k)
+    else:
+        candidates = None if among is None else read_candidates(among, embedding)
+        graph = None if exclude is None else runs.read_graph(exclude, {})
+        with progress("neighbors", "nodes") as advance:
+            count = counter(advance, len(embedding) if names is None else len(names))
+            rows, scores = embedding.nearest(names, k, metric, candidates, graph, progress=count)
     queries = range(len(embedding)) if names is None else embedding._rows(names)
     table = _make_table(embedding, queries, rows, scores, metric)
     if output is not None:
@@ -65,6 +75,25 @@ def neighbors(
     else:
         lines = zip(*(table[name].to_pylist() for name in ("node", "neighbor", metric)), strict=True)
         print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in lines])
+
+
+def _load_index(vectors: str, embedding: efge.Embedding) -> efge.NeighborIndex:
+    path = Path(f"{vectors}.index")
+    if not path.exists():
+        raise ValueError(f"{path}: no such index; build it with: efge index {vectors}")
+    return efge.NeighborIndex.load(path, embedding)
+
+
+def index(
+    vectors: VectorsArgument,
+    recall: Annotated[float, typer.Option(help="Fraction of the exact ten nearest neighbors to find.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same index.")] = 0,
+    format: FormatOption = None,  # noqa: A002
+) -> None:
+    """Build an approximate index for neighbors --approximate, and write it to VECTORS.index."""
+    found = efge.NeighborIndex.build(efge.Embedding.load(vectors, format), recall, seed)
+    found.save(f"{vectors}.index")
+    log_info(f"wrote {found!r} to {vectors}.index")
 
 
 def _make_table(
