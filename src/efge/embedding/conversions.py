@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from efge import display
 from efge.embedding.formats import read_vectors, write_vectors
 from efge.errors import EmbeddingError
 from efge.graph.names import Names
@@ -16,6 +18,9 @@ from efge.io.files import display_name
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# What notebooks show of an embedding.
+_SHOWN_ROWS, _SHOWN_COLUMNS, _MAPPED_NODES = 5, 6, 500
 
 AnyEmbedding = TypeVar("AnyEmbedding", bound="Conversions")
 
@@ -32,6 +37,52 @@ class Conversions:
         def _owning(
             cls: type[AnyEmbedding], vectors: npt.NDArray[np.float32], names: Iterable[Hashable]
         ) -> AnyEmbedding: ...
+
+    def _repr_html_(self) -> str:
+        """Return the first vectors and a map of some nodes, for notebooks."""
+        shown = self.vectors[:_SHOWN_ROWS, :_SHOWN_COLUMNS]
+        more = ["..."] * (self.vectors.shape[1] > _SHOWN_COLUMNS)
+        rows = [
+            [name, *(f"{value:.3g}" for value in vector), *more]
+            for name, vector in zip(self.names[:_SHOWN_ROWS].tolist(), shown.tolist(), strict=True)
+        ]
+        rows += [["...", *["..."] * (shown.shape[1] + len(more))]] * (len(self.vectors) > _SHOWN_ROWS)
+        header = ["node", *range(shown.shape[1]), *more]
+        return display.card(repr(self), display.table(rows, header), self._map())
+
+    def _map(self) -> str:
+        """Return the first two principal components of at most `_MAPPED_NODES` nodes, evenly taken."""
+        some = self.vectors[:: -(-len(self.vectors) // _MAPPED_NODES) or 1].astype(np.float64)
+        if len(some) < 3 or some.shape[1] < 2:
+            return ""
+        centered = some - some.mean(axis=0)
+        _, components = np.linalg.eigh(centered.T @ centered)
+        title = f"principal components{'' if len(some) == len(self.vectors) else f' of {len(some):,} nodes'}"
+        return display.dots(centered @ components[:, [-1, -2]], title)
+
+    def explore(self, *, height: int = 650, **options: Any) -> Any:
+        """Return an interactive map, which a notebook shows in the output of the cell; install ``efge[explore]``.
+
+        Parameters
+        ----------
+        height : int
+            Height in the notebook, in pixels.
+        **options
+            `graph`, `labels`, `columns`, `title`, `method`, `neighbors` and `seed`, as in :func:`efge.write_page`.
+
+        Returns
+        -------
+        Page
+            Its method ``save(path)`` writes the page to a file.
+
+        Examples
+        --------
+        >>> import efge
+        >>> efge.Embedding([[1, 0], [0.6, 0.8]], ["ann", "bob"]).explore(title="friends")
+        Page(...)
+        """
+        # This package may not import the one that draws pages, which is above it.
+        return importlib.import_module("efge.explore").inline_page(self, height, options)
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a pandas data frame with the names as index and a column for each dimension.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from efge import display
 from efge.embedding.embedding import Embedding
 from efge.evaluation.clustering import cluster_nodes
 from efge.families.builtin import as_family
@@ -78,6 +79,16 @@ class Communities:
     def _member_groups(self) -> Rows:
         """Community of each entry of `_member_rows`."""
         return np.repeat(np.arange(len(self)), [len(rows) for rows in self._rows])
+
+    def _repr_html_(self) -> str:
+        """Return the largest communities and the sizes of all, for notebooks."""
+        groups = sorted(self, key=len, reverse=True)
+        rows = [
+            (f"{len(group):,}", ", ".join(map(str, group[:5])) + (", ..." if len(group) > 5 else ""))
+            for group in groups[:8]
+        ]
+        picture = display.bars([len(group) for group in groups[:60]], "sizes of communities")
+        return display.card(repr(self), display.table(rows, ("nodes", "such as")), picture)
 
     def __len__(self) -> int:
         return len(self.members)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from efge import display
 from efge.plots import Curve, plot_bars, plot_curves
 
 if TYPE_CHECKING:
@@ -94,6 +95,12 @@ class Scores:
         self.keys = keys
         self.raw = raw
         self.notes = notes
+
+    def _repr_html_(self) -> str:
+        """Return the table and the means of the first metric, for notebooks."""
+        means = [float(np.mean(scores[self.metrics[0]])) for scores in self.raw.values()] if self.metrics else []
+        picture = display.bars(means, f"mean {self.metrics[0]}, row by row") if means else ""
+        return display.card(type(self).__name__, display.from_markdown(self.to_markdown()), picture)
 
     def __repr__(self) -> str:
         return self.to_markdown()

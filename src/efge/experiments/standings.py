@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import efge
+from efge import display
 from efge.evaluation.results import markdown, summarize
 from efge.experiments.judging import Outcome
 from efge.io.atomic import atomic_write
@@ -78,6 +79,9 @@ class BenchmarkScores:
     def __init__(self, outcomes: Sequence[Outcome]) -> None:
         self.outcomes = list(outcomes)
         self.entries = make_entries(self.outcomes)
+
+    def _repr_html_(self) -> str:
+        return display.card("BenchmarkScores", display.from_markdown(self.to_markdown()))
 
     def __repr__(self) -> str:
         return self.to_markdown()

@@ -5,7 +5,8 @@ import embedding, graph, evaluation (labels, communities), io and plots.
 """
 
 from efge.explore.figure import plot_embedding
+from efge.explore.inline import Page, inline_page
 from efge.explore.layout import Layout, lay_out
 from efge.explore.page import write_page
 
-__all__ = ["Layout", "lay_out", "plot_embedding", "write_page"]
+__all__ = ["Layout", "Page", "inline_page", "lay_out", "plot_embedding", "write_page"]

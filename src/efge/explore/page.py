@@ -93,22 +93,48 @@ def write_page(  # noqa: PLR0913
     >>> path.read_bytes()[:15]
     b'<!doctype html>'
     """
+    # Open the file first: a wrong path is reported before any long computation.
+    with atomic_write(path) as stream:
+        stream.write(
+            make_page(
+                embedding,
+                graph=graph,
+                labels=labels,
+                columns=columns,
+                title=title,
+                method=method,
+                neighbors=neighbors,
+                seed=seed,
+            )
+        )
+
+
+def make_page(
+    embedding: Any,
+    *,
+    graph: Any = None,
+    labels: Any = None,
+    columns: Any = None,
+    title: str | None = None,
+    method: str | None = None,
+    neighbors: int = 10,
+    seed: int = 0,
+) -> bytes:
+    """Return the page that `write_page` writes."""
     embedding = _embedding_of(embedding)
     library = _plotly_source()
     check_positive_integers(neighbors=neighbors or None)
     network = None if graph is None else as_graph(graph)
-    # Open the file first: a wrong path is reported before any long computation.
-    with atomic_write(path) as stream:
-        data = {
-            "title": "Embedding" if title is None else str(title),
-            "names": _names_as_text(embedding),
-            "edges": None if network is None else _encode_edges(network, embedding),
-            "columns": [_encode_column(column) for column in make_columns(embedding, labels, columns, network)],
-            "map": _encode_map(embedding, method, seed),
-            "neighbors": _encode_neighbors(embedding, neighbors),
-            "palette": _PALETTE,
-        }
-        stream.write(_render_page(data, library))
+    data = {
+        "title": "Embedding" if title is None else str(title),
+        "names": _names_as_text(embedding),
+        "edges": None if network is None else _encode_edges(network, embedding),
+        "columns": [_encode_column(column) for column in make_columns(embedding, labels, columns, network)],
+        "map": _encode_map(embedding, method, seed),
+        "neighbors": _encode_neighbors(embedding, neighbors),
+        "palette": _PALETTE,
+    }
+    return _render_page(data, library)
 
 
 def _embedding_of(source: Any) -> Embedding:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from efge import display
 from efge.errors import GraphError
 from efge.graph.mapped import GraphFile, StoredNames, node_type
 from efge.graph.names import NameIndex, Names, check_distinct, name_array
@@ -248,6 +249,21 @@ class Graph:
 
     def __iter__(self) -> Iterator[Hashable]:
         return iter(self.names.tolist())
+
+    def _repr_html_(self) -> str:
+        """Return a table and the degrees, for notebooks."""
+        rows = [
+            ("nodes", f"{self.n_nodes:,}"),
+            ("edges", f"{self.n_edges:,}"),
+            (
+                "edges are",
+                f"{'directed' if self.directed else 'undirected'}, {'' if self.is_weighted else 'un'}weighted",
+            ),
+            ("isolated nodes", f"{self.n_isolated:,}"),
+            ("mean, largest degree", f"{self.degrees.mean():.1f}, {self.degrees.max():,}" if self.n_nodes else "-"),
+        ]
+        picture = display.histogram(self.degrees, "degrees, both axes logarithmic")
+        return display.card("Graph", display.table(rows), picture)
 
     def __repr__(self) -> str:
         parts = [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from efge import display
 from efge.embedding.embedding import Embedding
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -85,6 +86,16 @@ class NodeEmbedder:
         params = {name: (repr(getattr(self, name)), repr(default)) for name, default in self._default_params().items()}
         changed = [f"{name}={value}" for name, (value, default) in params.items() if value != default]
         return f"{type(self).__name__}({', '.join(changed)})"
+
+    def _repr_html_(self) -> str:
+        """Return the parameters and, of a fitted model, its diagnostics and history, for notebooks."""
+        parts = [display.table(self.get_params().items(), ("parameter", "value"))]
+        if hasattr(self, "embedding_"):
+            fitted = [("embedding_", repr(self.embedding_)), *self.diagnostics_.to_dict().items()]
+            parts.append(display.table(fitted, ("after fit", "")))
+            likelihoods = getattr(self, "history_", {}).get("log_likelihood", ())
+            parts.append(display.line(likelihoods, "log-likelihood of held-out pairs"))
+        return display.card(repr(self), *parts)
 
     if not TYPE_CHECKING:  # a type checker would conclude that every attribute exists
 

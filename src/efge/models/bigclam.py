@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import islice
@@ -18,7 +18,7 @@ from efge.graph.inputs import as_graph
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed
 from efge.system import available_threads
 
@@ -129,7 +129,7 @@ class BigClam(NodeEmbedder):
         X: Any,  # noqa: N803
         y: Any = None,
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: FitProgress = None,
     ) -> BigClam:
         """Learn the memberships of a graph's nodes.
 
@@ -137,9 +137,10 @@ class BigClam(NodeEmbedder):
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` of sweeps done, maximum number of sweeps and log-likelihood: once when
-            a start has been chosen, and after each sweep from then on.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` of sweeps done, maximum number of sweeps and
+            log-likelihood: once when a start has been chosen, and after each sweep from then on.
 
         Returns
         -------
@@ -161,13 +162,13 @@ class BigClam(NodeEmbedder):
                 self._choose_number(pool, adjacency, seed) if self.n_communities is None else int(self.n_communities)
             )
             ascent = self._choose_start(pool, adjacency, number, seed)
+        with reporting_fit(progress) as report:
 
-        def report(ascent: Ascent) -> None:
-            if progress is not None:
-                progress(Progress(ascent.sweeps, self.max_iter, ascent.log_likelihoods[-1]))
+            def report_sweep(ascent: Ascent) -> None:
+                report(Progress(ascent.sweeps, self.max_iter, ascent.log_likelihoods[-1]))
 
-        report(ascent)
-        ascent.run(self.max_iter, self.tol, report)
+            report_sweep(ascent)
+            ascent.run(self.max_iter, self.tol, report_sweep)
         self.seed_, self.n_communities_, self.n_iter_ = seed, number, ascent.sweeps
         self.history_ = {"sweeps": list(range(ascent.sweeps + 1)), "log_likelihood": ascent.log_likelihoods}
         self.embedding_ = Embedding._owning(ascent.factors.astype(np.float32), graph.names)

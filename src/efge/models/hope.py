@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 
 Matrix = npt.NDArray[np.float64]
@@ -95,15 +94,16 @@ class HOPE(NodeEmbedder):
         self.beta = beta
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> HOPE:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, *, progress: FitProgress = None) -> HOPE:  # noqa: N803
         """Factor the Katz index of a graph.
 
         Parameters
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` at the beginning and at the end.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` at the beginning and at the end.
 
         Returns
         -------
@@ -127,19 +127,18 @@ class HOPE(NodeEmbedder):
                 f"dim must be even for a directed graph, half for sources and half for targets; got {self.dim}"
             )
         seed = resolve_seed(self.seed)
-        if progress is not None:
-            progress(Progress(0, 1, math.nan))
-        beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
-        random = np.random.default_rng(int(stream_key(seed, 0, "start")))
-        vectors, values = _factorize(graph, beta, self.dim, random)
-        self.embedding_ = Embedding._owning(vectors, graph.names)
-        self.diagnostics_ = diagnose(graph, self.embedding_)
-        self.singular_values_ = np.abs(values)
-        if not graph.directed:
-            self.eigenvalues_ = values
-        self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
-        if progress is not None:
-            progress(Progress(1, 1, math.nan))
+        with reporting_fit(progress) as report:
+            report(Progress(0, 1, math.nan))
+            beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
+            random = np.random.default_rng(int(stream_key(seed, 0, "start")))
+            vectors, values = _factorize(graph, beta, self.dim, random)
+            self.embedding_ = Embedding._owning(vectors, graph.names)
+            self.diagnostics_ = diagnose(graph, self.embedding_)
+            self.singular_values_ = np.abs(values)
+            if not graph.directed:
+                self.eigenvalues_ = values
+            self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
+            report(Progress(1, 1, math.nan))
         return self
 
     def _new_node_methods(self) -> tuple[str, ...]:

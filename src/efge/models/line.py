@@ -18,7 +18,7 @@ from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
 from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.models.scoring import PairScorer
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 from efge.system import available_threads
 from efge.training.noise import alias_table
@@ -110,16 +110,17 @@ class LINE(PairScorer):
         self.threads = threads
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> LINE:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, *, progress: FitProgress = None) -> LINE:  # noqa: N803
         """Learn the vectors of a graph's nodes.
 
         Parameters
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` when training begins, and then several times a second; its pairs are
-            sampled edges.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` when training begins, and then several times a second;
+            its pairs are sampled edges.
 
         Returns
         -------
@@ -138,10 +139,11 @@ class LINE(PairScorer):
         # Without edges there is nothing to learn, and all vectors are zero.
         parts = [] if len(graph.indices) else [(np.zeros((graph.n_nodes, self.dim), np.float32),) * 2]
         orders = orders if len(graph.indices) else ()
-        for number, order in enumerate(orders):
-            trained = self._train(sampler.for_order(order), order, _overall_progress(progress, number, len(orders)))
-            self.history_[order] = trained.history
-            parts.append((trained.centers, trained.contexts))
+        with reporting_fit(progress) as report:
+            for number, order in enumerate(orders):
+                trained = self._train(sampler.for_order(order), order, _overall_progress(report, number, len(orders)))
+                self.history_[order] = trained.history
+                parts.append((trained.centers, trained.contexts))
         centers, contexts = (np.hstack(tables) for tables in zip(*parts, strict=True))
         self.embedding_ = Embedding._owning(centers, graph.names)
         self.context_embedding_ = Embedding._owning(contexts, graph.names)
@@ -158,7 +160,7 @@ class LINE(PairScorer):
             raise ValueError(f"dim must be even if order is both, half for each order; got {self.dim}")
         return ("first", "second") if self.order == "both" else (self.order,)
 
-    def _train(self, edges: EdgeSampler, order: str, progress: Callable[[Progress], None] | None) -> Trained:
+    def _train(self, edges: EdgeSampler, order: str, progress: Callable[[Progress], None]) -> Trained:
         settings = Settings(
             dim=self.dim // 2 if self.order == "both" else self.dim,
             window=_STAR_EDGES,
@@ -285,10 +287,6 @@ def _symmetric_tables(graph: Graph) -> _SamplingTables:
     return _SamplingTables.of(indptr, others[order], weights)
 
 
-def _overall_progress(
-    progress: Callable[[Progress], None] | None, done: int, total: int
-) -> Callable[[Progress], None] | None:
+def _overall_progress(progress: Callable[[Progress], None], done: int, total: int) -> Callable[[Progress], None]:
     """Turn the progress of one of several trainings of the same length into that of all of them."""
-    if progress is None:
-        return None
     return lambda one: progress(Progress(one.pairs + done * one.total, one.total * total, one.log_likelihood))

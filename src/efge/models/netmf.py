@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from efge.graph.inputs import as_graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 from efge.system import available_memory
 
@@ -122,15 +122,16 @@ class NetMF(NodeEmbedder):
         self.rank = rank
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> NetMF:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, *, progress: FitProgress = None) -> NetMF:  # noqa: N803
         """Form and factor the matrix of a graph.
 
         Parameters
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` at the beginning and at the end.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` at the beginning and at the end.
 
         Returns
         -------
@@ -154,15 +155,14 @@ class NetMF(NodeEmbedder):
         random = np.random.default_rng(int(stream_key(seed, 0, "start")))
         adjacency, linked = _symmetric_adjacency(graph)
         _check_memory(len(linked), self.dim)
-        if progress is not None:
-            progress(Progress(0, 1, math.nan))
-        form = self._choose_form(adjacency)
-        matrix = self._exact_matrix(adjacency) if form == "small" else self._low_rank_matrix(adjacency, random)
-        values, columns = _leading_eigenpairs(matrix, min(self.dim, len(linked)), random)
-        self._store_result(graph, linked, values, columns)
-        self.form_, self.seed_ = form, seed
-        if progress is not None:
-            progress(Progress(1, 1, math.nan))
+        with reporting_fit(progress) as report:
+            report(Progress(0, 1, math.nan))
+            form = self._choose_form(adjacency)
+            matrix = self._exact_matrix(adjacency) if form == "small" else self._low_rank_matrix(adjacency, random)
+            values, columns = _leading_eigenpairs(matrix, min(self.dim, len(linked)), random)
+            self._store_result(graph, linked, values, columns)
+            self.form_, self.seed_ = form, seed
+            report(Progress(1, 1, math.nan))
         return self
 
     def _check(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 from efge.embedding.embedding import Embedding
@@ -13,7 +12,7 @@ from efge.graph.factorization import factor_edges
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed
 
 
@@ -91,15 +90,16 @@ class ProNE(NodeEmbedder):
         self.threads = threads
         self.seed = seed
 
-    def fit(self, X: Any, y: Any = None, *, progress: Callable[[Progress], None] | None = None) -> ProNE:  # noqa: N803
+    def fit(self, X: Any, y: Any = None, *, progress: FitProgress = None) -> ProNE:  # noqa: N803
         """Factor the matrix of a graph, and filter the vectors.
 
         Parameters
         ----------
         X : Graph, or anything :func:`efge.as_graph` takes
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` at the beginning and at the end.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` at the beginning and at the end.
 
         Returns
         -------
@@ -118,13 +118,12 @@ class ProNE(NodeEmbedder):
         check_propagation("prone", **parameters)
         graph = as_graph(X)
         seed = resolve_seed(self.seed)
-        if progress is not None:
-            progress(Progress(0, 1, math.nan))
-        vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
-        propagate_vectors(vectors, graph, "prone", **parameters)
-        self.embedding_ = Embedding._owning(vectors, graph.names)
-        self.diagnostics_ = diagnose(graph, self.embedding_)
-        self.seed_ = seed
-        if progress is not None:
-            progress(Progress(1, 1, math.nan))
+        with reporting_fit(progress) as report:
+            report(Progress(0, 1, math.nan))
+            vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
+            propagate_vectors(vectors, graph, "prone", **parameters)
+            self.embedding_ = Embedding._owning(vectors, graph.names)
+            self.diagnostics_ = diagnose(graph, self.embedding_)
+            self.seed_ = seed
+            report(Progress(1, 1, math.nan))
         return self

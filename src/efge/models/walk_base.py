@@ -18,7 +18,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
-from efge.progress import Progress
+from efge.progress import FitProgress, Progress, reporting_fit
 from efge.training.checkpoints import Checkpoints
 from efge.training.settings import Settings
 from efge.training.trainer import Trained, train
@@ -71,7 +71,7 @@ class WalkEmbedder(NodeEmbedder):
         X: Any,  # noqa: N803
         y: Any = None,
         *,
-        progress: Callable[[Progress], None] | None = None,
+        progress: FitProgress = None,
         checkpoint: Checkpoints | PathLike | None = None,
         mmap: PathLike | None = None,
         workdir: PathLike | None = None,
@@ -85,8 +85,9 @@ class WalkEmbedder(NodeEmbedder):
             :class:`efge.Walks` have their own seed and threads; the parameters of this estimator that make walks are
             then ignored.
         y : ignored
-        progress : callable, optional
-            Called with a :class:`efge.Progress` when training begins, and then several times a second.
+        progress : bool or callable, optional
+            True shows a bar, False none; by default, a long fit shows one in a notebook or at Python's prompt. A
+            function is called with a :class:`efge.Progress` when training begins, and then several times a second.
         checkpoint : Checkpoints, or path of a folder, optional
             Where to save checkpoints, so that an interrupted training can be resumed:
             ``Checkpoints(folder, resume=True)`` continues it and ends with the same bytes.
@@ -126,7 +127,8 @@ class WalkEmbedder(NodeEmbedder):
             settings = replace(settings, until_converged=False)
         storage = TableStorage(mmap, workdir, cluster)
         try:
-            trained = _train(walks, family, settings, progress, checkpoints, storage)
+            with reporting_fit(progress) as report:
+                trained = _train(walks, family, settings, report, checkpoints, storage)
         except TrainingError as error:
             self._store_result(walks, error.trained)
             raise
