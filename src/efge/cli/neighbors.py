@@ -14,6 +14,7 @@ from efge.cli import runs
 from efge.cli.console import log_info, print_table, progress
 from efge.cli.evaluate import FormatOption, VectorsArgument, find_node
 from efge.cli.options import JsonFlag
+from efge.cli.outputs import ForceFlag, check_outputs
 from efge.progress import counter
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ def neighbors(
         Path | None,
         typer.Option("--output", "-o", help="Write the table to a .parquet, .csv or .tsv file.", show_default=False),
     ] = None,
+    force: ForceFlag = False,
     as_json: JsonFlag = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
@@ -55,6 +57,7 @@ def neighbors(
         raise ValueError(
             "an index finds neighbors by cosine among all nodes; leave out --metric, --among and --exclude"
         )
+    check_outputs([output], [vectors, among, exclude], force)
     embedding = efge.Embedding.load(vectors, format)
     names = None if every else [find_node(embedding, node) for node in nodes or ()]
     if approximate:
@@ -88,9 +91,11 @@ def index(
     vectors: VectorsArgument,
     recall: Annotated[float, typer.Option(help="Fraction of the exact ten nearest neighbors to find.")] = 0.95,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same index.")] = 0,
+    force: ForceFlag = False,
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Build an approximate index for neighbors --approximate, and write it to VECTORS.index."""
+    check_outputs([f"{vectors}.index"], [vectors], force)
     found = efge.NeighborIndex.build(efge.Embedding.load(vectors, format), recall, seed)
     found.save(f"{vectors}.index")
     log_info(f"wrote {found!r} to {vectors}.index")
