@@ -84,6 +84,8 @@ from .models.node2vec import Node2Vec as Node2Vec
 from .models.prone import ProNE as ProNE
 from .progress import Progress as Progress
 from .training.checkpoints import Checkpoints as Checkpoints
+from .tuning.study import Study as Study
+from .tuning.tune import tune as tune
 from .walks.strategies import (
     CorpusWalk as CorpusWalk,
 )

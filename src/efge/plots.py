@@ -46,6 +46,20 @@ def new_axes(width: float = 6.0, height: float = 4.0) -> Axes:
     return axes
 
 
+def new_axes_row(count: int, width: float = 3.5, height: float = 3.2) -> list[Axes]:
+    """Return several axes beside each other in a new figure.
+
+    Examples
+    --------
+    >>> new_axes_row(2)[0].figure.get_size_inches().tolist()
+    [7.0, 3.2]
+    """
+    first = new_axes(width * count, height)
+    figure: Any = first.figure
+    figure.clear()
+    return [figure.add_subplot(1, count, number + 1) for number in range(count)]
+
+
 def check_figure(path: str | os.PathLike[str] | None) -> None:
     """Raise ``ValueError`` unless a figure can be written to this path; None means no figure.
 

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import benchmark, embed, evaluate, neighbors, recommend, reproduce, transform
+from efge.cli import benchmark, embed, evaluate, neighbors, recommend, reproduce, transform, tune
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -28,6 +28,7 @@ _EXAMPLES: dict[Any, str] = {
     embed.info: "efge info friends.csv",
     embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
     embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
+    tune.tune: "efge tune friends.csv --fits 1 -o study",
     neighbors.neighbors: "efge neighbors vectors.npz ann -k 5",
     neighbors.index: "efge index vectors.npz --recall 0.99",
     recommend.recommend: "efge recommend model.npz ann -k 5 --exclude friends.csv",

@@ -112,6 +112,20 @@ def parse_bytes(text: str) -> int:
     return int(float(amount[1]) * 1024 ** " kmgt".index(amount[2] or " "))
 
 
+def parse_seconds(text: str) -> float:
+    """Parse a time such as 30s, 5min or 1h into seconds.
+
+    Examples
+    --------
+    >>> parse_seconds("30s"), parse_seconds("1.5 h"), parse_seconds("5m")
+    (30.0, 5400.0, 300.0)
+    """
+    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|m|h)?", text.strip())
+    if amount is None:
+        raise ValueError(f"a time is a number followed by s, min or h, such as 30s; got {text!r}")
+    return float(amount[1]) * {"s": 1, "min": 60, "m": 60, "h": 3600}[amount[2] or "s"]
+
+
 def print_table(header: list[str], rows: list[list[str]]) -> None:
     """Print a table on standard output, with aligned columns that programs can split at white space."""
     widths = [max(len(row[i]) for row in [header, *rows]) for i in range(len(header))]

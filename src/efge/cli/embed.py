@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -21,6 +20,7 @@ from efge.cli.console import (
     log_info,
     log_verbose,
     parse_bytes,
+    parse_seconds,
     progress,
 )
 from efge.cli.options import (
@@ -242,6 +242,10 @@ def embed(
         str | None,
         typer.Option(metavar="FILE", help="Also save the model, for recommend and for Python.", show_default=False),
     ] = None,
+    tune: Annotated[
+        bool,
+        typer.Option("--tune", help="First choose family, window and filter by held-out edges; see efge tune."),
+    ] = False,
     plot: PlotOption = None,
     force: ForceFlag = False,
     **options: Any,
@@ -257,6 +261,10 @@ def embed(
     settings = {name: value for name, value in arguments.items() if value}
     settings |= select_options(options, READING_OPTIONS) | select_options(options, MODEL_OPTIONS)
     run = runs.resolve_run(config, settings)
+    if tune:
+        from efge.cli.tune import check_tunable
+
+        check_tunable(run, settings)
     execution = select_options(options, EXECUTION_OPTIONS)
     partition_options = _partition_options(run, execution)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
@@ -268,6 +276,10 @@ def embed(
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
     log_verbose(f"{run.graph}: {network!r}")
+    if tune:
+        from efge.cli.tune import tune_run
+
+        estimator = tune_run(run, network)
     log_verbose(repr(estimator))
     start = time.perf_counter()
     fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)
@@ -332,7 +344,7 @@ def _checkpoint_options(options: Mapping[str, Any]) -> dict[str, Any]:
             raise ValueError("--resume needs the folder of the checkpoints; add --checkpoint FOLDER")
         return {}
     folder = options["checkpoint"]
-    every = _parse_seconds(options.get("every", "60s"))
+    every = parse_seconds(options.get("every", "60s"))
     checkpoints = efge.Checkpoints(folder, resume="resume" in options, every=every)
 
     def describe() -> str:
@@ -342,13 +354,6 @@ def _checkpoint_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     VERBOSITY.if_interrupted = describe
     return {"checkpoint": checkpoints}
-
-
-def _parse_seconds(text: str) -> float:
-    amount = re.fullmatch(r"(\d+(?:\.\d*)?)\s*(s|min|h)?", text.strip())
-    if amount is None:
-        raise ValueError(f"a time is a number followed by s, min or h, such as 30s; got {text!r}")
-    return float(amount[1]) * {"s": 1, "min": 60, "h": 3600}[amount[2] or "s"]
 
 
 def _partition_options(run: runs.Run, options: Mapping[str, Any]) -> dict[str, Any]:

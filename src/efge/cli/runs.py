@@ -115,7 +115,7 @@ def make_model(name: str, family_options: Mapping[str, Any], parameters: Mapping
     if name not in MODELS and ":" not in name:
         raise ValueError(f"no model {name!r}; known: {', '.join(MODELS)}, or your own family as module:Family")
     estimator, family = MODELS.get(name, ("EFGE", name))
-    settings = {key: _parse_integer(value) for key, value in parameters.items()}
+    settings = {key: parse_integer(value) for key, value in parameters.items()}
     for key in settings:
         if estimator not in PARAMETERS[key].estimators:
             own = [f"--{other.replace('_', '-')}" for other, p in PARAMETERS.items() if estimator in p.estimators]
@@ -129,7 +129,7 @@ def make_model(name: str, family_options: Mapping[str, Any], parameters: Mapping
     return efge.EFGE.paper(**settings) if name in PAPER_MODELS else getattr(efge, estimator)(**settings)
 
 
-def _parse_integer(value: Any) -> Any:
+def parse_integer(value: Any) -> Any:
     """Convert a float without a fraction, or digits, to an integer: some options are one for some estimators only."""
     is_integer = value.is_integer() if isinstance(value, float) else isinstance(value, str) and value.isdecimal()
     return int(value) if is_integer else value

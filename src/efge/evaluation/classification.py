@@ -139,16 +139,16 @@ def node_classification(  # noqa: PLR0913
     train_sizes = _train_sizes(ratios, len(targets.rows))
     features = add_constant(embedding.vectors[targets.rows])
 
-    def evaluate_split(number: int) -> list[Metrics]:
+    def evaluate_repeat(number: int) -> list[Metrics]:
         order = np.random.default_rng([seed, number]).permutation(len(features))
-        metrics = [_evaluate(features, targets, order[:size], order[size:], C) for size in train_sizes.values()]
+        metrics = [evaluate_split(features, targets, order[:size], order[size:], C) for size in train_sizes.values()]
         if progress is not None:
             progress(1)
         return metrics
 
     # Matrix products use one thread each, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads or available_threads()) as pool:
-        results = list(pool.map(evaluate_split, range(repeats)))
+        results = list(pool.map(evaluate_repeat, range(repeats)))
     return _collect_scores(results, list(train_sizes), targets, graph)
 
 
@@ -182,8 +182,16 @@ def _train_sizes(ratios: Iterable[float], n: int) -> dict[float, int]:
     return {ratio: min(max(round(ratio * n), 1), n - 1) for ratio in listed}
 
 
-def _evaluate(features: Features, targets: Targets, train: Any, test: Any, C: float) -> Metrics:  # noqa: N803
-    """Train on some rows, and return the metrics on the others."""
+def evaluate_split(features: Features, targets: Targets, train: Any, test: Any, C: float) -> Metrics:  # noqa: N803
+    """Train on some rows, and return the metrics on others.
+
+    Examples
+    --------
+    >>> embedding = Embedding([[-2.0], [-1.0], [1.0], [2.0]])
+    >>> targets = as_targets(["a", "a", "b", "b"], embedding)
+    >>> evaluate_split(add_constant(embedding.vectors), targets, [0, 3], [1, 2], C=1.0)["accuracy"]
+    1.0
+    """
     members = targets.members
     present = members[train].any(axis=0)
     weights = fit_one_vs_rest(features[train], members[train][:, present], C)

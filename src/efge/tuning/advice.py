@@ -1,0 +1,134 @@
+"""A sentence on what a study found: which parameter matters most on this graph, and why that may be."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.evaluation.labels import Targets
+from efge.graph.graph import Graph
+from efge.tuning.results import Row
+
+# Values of a parameter whose best scores are closer than this are equally good.
+_CLOSE = 0.003
+# Edges join nodes of the same class this much more often than chance would have it, or else they join unlike nodes.
+_LIKE = 1.5
+
+
+def advise(rows: Sequence[Row], default: Row | None, reasons: Mapping[str, str]) -> str:
+    """Return a sentence about the parameter whose values differ most, and about the defaults.
+
+    `reasons` explain why small or large windows do best on the graph.
+    """
+    scored = [row for row in rows if not math.isnan(row.score)]
+    if not scored:
+        return "No candidate could be trained."
+    effects = {name: _effect(scored, name) for name in varied(scored)}
+    name = max(effects, key=lambda name: effects[name][1], default=None)
+    if name is None or effects[name][1] <= _CLOSE:
+        return f"Nothing that was tried makes a difference here.{_about_default(default)}"
+    good = effects[name][0]
+    numbers = all(isinstance(value, (int, float)) for value in good)
+    listed = " or ".join(_show(value) for value in (sorted(good) if numbers else good))
+    what = {
+        "window": f"windows of {listed} do best here",
+        "family": f"the family {listed} does best here",
+        "propagate": "the filter does harm here" if good == [None] else "the filter pays here",
+    }.get(name, f"{name} {listed} does best here")
+    reason = _window_reason(good, reasons) if name == "window" else ""
+    sentence = f"{what}{reason}."
+    return sentence[0].upper() + sentence[1:] + _about_default(default)
+
+
+def varied(rows: Sequence[Row]) -> list[str]:
+    """Return the parameters that have several values among rows."""
+    names = dict.fromkeys(name for row in rows for name in row.candidate.parameters)
+    return [name for name in names if len({repr(row.candidate.parameters.get(name)) for row in rows}) > 1]
+
+
+def losses(rows: Sequence[Row], name: str) -> dict[str, tuple[Any, float]]:
+    """Return each value of a parameter, and how much the best candidate with it is below the best of all.
+
+    Candidates are compared on the same data, so that those with few walks are not at a disadvantage.
+    """
+    found: dict[str, tuple[Any, float]] = {}
+    for row in rows:
+        value = row.candidate.parameters.get(name)
+        loss = max(row.difference, 0.0)
+        if repr(value) not in found or loss < found[repr(value)][1]:
+            found[repr(value)] = (value, loss)
+    return found
+
+
+def _effect(rows: Sequence[Row], name: str) -> tuple[list[Any], float]:
+    """Return the values of a parameter that are about as good as the best, and how much the others are worse."""
+    noise = {repr(row.candidate.parameters.get(name)) for row in rows if row.verdict in ("best", "same")}
+    found = losses(rows, name)
+    good = [value for key, (value, loss) in found.items() if loss <= _CLOSE or key in noise]
+    others = [loss for key, (_, loss) in found.items() if not (loss <= _CLOSE or key in noise)]
+    return good, min(others, default=0.0)
+
+
+def _show(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _window_reason(good: Sequence[Any], reasons: Mapping[str, str]) -> str:
+    numbers = [value for value in good if isinstance(value, int)]
+    size = "small" if numbers and max(numbers) <= 2 else "large" if numbers and min(numbers) >= 5 else ""
+    return f": {reasons[size]}" if size in reasons else ""
+
+
+def _about_default(default: Row | None) -> str:
+    if default is None:
+        return ""
+    if default.verdict == "best":
+        return " The defaults are the best that was tried."
+    if default.verdict == "same":
+        return " The defaults are as good within noise."
+    return f" The defaults are {default.difference:.3f} below the best." if default.difference > 0 else ""
+
+
+def explain_windows(graph: Graph, targets: Targets | None) -> dict[str, str]:
+    """Return why small or large windows may do best on a graph; with labels, whether its links join like nodes.
+
+    Examples
+    --------
+    >>> import efge
+    >>> path = efge.as_graph([(i, i + 1) for i in range(50)])
+    >>> explain_windows(path, None)
+    {'large': 'this graph is sparse, with a mean degree of 2.0, and few nodes are close'}
+    """
+    degree = len(graph.indices) / max(graph.n_nodes, 1)
+    reasons = {}
+    if degree**3 >= graph.n_nodes:
+        reasons["small"] = f"with a mean degree of {degree:.1f}, three steps lead almost anywhere in this graph"
+    if degree**2 < graph.n_nodes:
+        reasons["large"] = f"this graph is sparse, with a mean degree of {degree:.1f}, and few nodes are close"
+    if targets is not None:
+        ratio = _likeness(graph, targets.members, targets.rows)
+        if ratio < _LIKE:
+            reasons["small"] = "this graph's links join unlike nodes"
+        else:
+            reasons["large"] = f"links join nodes of the same class {ratio:.1f} times as often as chance would"
+    return reasons
+
+
+def _likeness(graph: Graph, members: npt.NDArray[np.bool_], rows: npt.NDArray[np.int64]) -> float:
+    """Return how often labelled ends of edges share a class, relative to two labelled nodes at random."""
+    place = np.full(graph.n_nodes, -1)
+    place[rows] = np.arange(len(rows))
+    first = place[np.repeat(np.arange(graph.n_nodes), graph.degrees)]
+    second = place[graph.indices]
+    known = (first >= 0) & (second >= 0) & (first != second)
+    if not known.any():
+        return _LIKE
+    shared = (members[first[known]] & members[second[known]]).any(axis=1).mean()
+    random = np.random.default_rng(0)
+    pairs = random.integers(len(rows), size=(100_000, 2))
+    chance = (members[pairs[:, 0]] & members[pairs[:, 1]]).any(axis=1).mean()
+    return float(shared / max(chance, 1e-9))

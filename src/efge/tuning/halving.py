@@ -1,0 +1,111 @@
+"""Successive halving: every candidate is trained on few walks, the better third on all, and the best two repeatedly."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from efge.errors import EvaluationError, check_positive_integers
+from efge.tuning.space import Candidate
+
+# Walks of a full trial, if the number is not a parameter of the space, and the fraction of them in the first round.
+FULL_WALKS = 20
+FIRST_FRACTION = 0.3
+_KEPT = 3
+_FINALISTS = 2
+_REPEATS = 3
+# Fewer trainings than this are worth all walks at once.
+_MIN_FOR_FIRST_ROUND = 5
+# Part of a time budget that is planned for: a trial may take longer than the first one suggests.
+_PLANNED = 0.8
+
+Training = Sequence[Candidate]
+
+
+class Round(NamedTuple):
+    """The best trainings of the round before, on a fraction of the walks; each is repeated with other held-out data."""
+
+    fraction: float
+    repeats: tuple[int, ...]
+    trainings: int
+
+
+def plan_rounds(n: int) -> list[Round]:
+    """Return the rounds for a number of trainings.
+
+    Examples
+    --------
+    >>> plan_rounds(12)[1]
+    Round(fraction=1.0, repeats=(0,), trainings=4)
+    >>> sum(len(one.repeats) * one.trainings for one in plan_rounds(12))
+    20
+    """
+    if n == 1:
+        return [Round(1.0, (0,), 1)]
+    if n <= _FINALISTS:
+        return [Round(1.0, tuple(range(_REPEATS)), n)]
+    final = Round(1.0, tuple(range(1, _REPEATS)), _FINALISTS)
+    if n < _MIN_FOR_FIRST_ROUND:
+        return [Round(1.0, (0,), n), final]
+    return [Round(FIRST_FRACTION, (0,), n), Round(1.0, (0,), max(_FINALISTS + 1, math.ceil(n / _KEPT))), final]
+
+
+def count_trials(rounds: Sequence[Round]) -> int:
+    """Return the number of fits of all rounds."""
+    return sum(len(one.repeats) * one.trainings for one in rounds)
+
+
+def limit_by_fits(n: int, fits: int | None) -> int:
+    """Return how many trainings can take part if there are at most so many fits.
+
+    Examples
+    --------
+    >>> limit_by_fits(12, 20), limit_by_fits(12, 13), limit_by_fits(12, 1)
+    (12, 6, 1)
+    """
+    check_positive_integers(fits=fits)
+    if fits is None:
+        return n
+    return max((count for count in range(1, n + 1) if count_trials(plan_rounds(count)) <= fits), default=1)
+
+
+def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work: float) -> int:
+    """Return how many trainings, in their order, can take part if all rounds are to end within a number of seconds.
+
+    Later rounds are assumed to keep trainings of mean work.
+
+    Examples
+    --------
+    >>> limit_by_time([1.0] * 12, 1000.0, 1.0), limit_by_time([1.0] * 12, 11.0, 1.0)
+    (12, 6)
+    """
+    if budget is None:
+        return len(works)
+    if not 0 < budget < math.inf:
+        raise EvaluationError(f"a budget is a positive number of seconds; got {budget!r}")
+    fitting = 1
+    for n in range(2, len(works) + 1):
+        mean = sum(works[:n]) / n
+        planned = sum(one.fraction * len(one.repeats) * one.trainings * mean for one in plan_rounds(n))
+        if planned * seconds_per_work <= _PLANNED * budget:
+            fitting = n
+    return fitting
+
+
+def work_of(candidate: Candidate) -> float:
+    """Return how long a full training takes, in units of an EFGE with a window of 5 and 128 dimensions.
+
+    Examples
+    --------
+    >>> import efge
+    >>> work_of(Candidate(efge.EFGE(window=5))), round(work_of(Candidate(efge.EFGE(window=1, dim=64))), 3)
+    (1.0, 0.129)
+    """
+    estimator: Any = candidate.estimator
+    if not hasattr(estimator, "walk_length"):
+        return 1.0
+    walks = FULL_WALKS if estimator.walks_per_node == "auto" else int(estimator.walks_per_node)
+    length, window = int(estimator.walk_length), min(int(estimator.window), int(estimator.walk_length) - 1)
+    pairs = 2 * window * length - window * (window + 1)
+    return walks / FULL_WALKS * pairs / 70 * int(estimator.dim) / 128

@@ -1,0 +1,148 @@
+"""Scores of candidates by round and repeat: means, deviations, ranks, and which differences are noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.tuning.space import Candidate
+from efge.tuning.tasks import Values
+
+Place = tuple[float, int]  # fraction of the walks, and repeat
+# A difference of fewer standard errors is noise.
+_NOISE = 2.0
+# With this many paired differences, a candidate has a deviation of its own.
+_MIN_PAIRED = 5
+
+
+class Row(NamedTuple):
+    """A candidate in the table of a study.
+
+    Attributes
+    ----------
+    candidate : Candidate
+    score : float
+        Mean of the metric that decides, in the last round that the candidate took part in.
+    sd : float
+        Standard deviation over repeats or folds; NaN if there is only one.
+    scores : dict
+        Means of all metrics.
+    fraction : float
+        Fraction of the walks in that round.
+    repeats : int
+        Number of repeats in it.
+    seconds : float
+        Mean time of a training in it.
+    difference : float
+        How much the best candidate is better on the same data.
+    verdict : str
+        "best", "same" if the difference is noise, "worse", or why there is no score.
+    """
+
+    candidate: Candidate
+    score: float
+    sd: float
+    scores: dict[str, float]
+    fraction: float
+    repeats: int
+    seconds: float
+    difference: float
+    verdict: str
+
+
+class Results:
+    """All scores of a study so far."""
+
+    def __init__(self, candidates: Sequence[Candidate], metric: str, overlap: float) -> None:
+        self.candidates = {candidate.key(): candidate for candidate in candidates}
+        self.metric, self.overlap = metric, overlap
+        self.values: dict[str, dict[Place, Values]] = {key: {} for key in self.candidates}
+        self.seconds: dict[str, dict[Place, float]] = {key: {} for key in self.candidates}
+        self.reasons: dict[str, str] = {}
+
+    def add(self, key: str, place: Place, values: Values, seconds: float) -> None:
+        """Add the scores of a trial."""
+        self.values[key][place] = values
+        self.seconds[key][place] = seconds
+
+    def places(self, key: str) -> list[Place]:
+        """Return the trials of a candidate that its score is based on: those with the most walks."""
+        known = self.values[key]
+        last = max((fraction for fraction, _ in known), default=0.0)
+        return sorted(place for place in known if place[0] == last)
+
+    def score(self, key: str) -> float:
+        """Return the mean score of a candidate; NaN if it has none."""
+        return _mean(self._scores(key, self.places(key)))
+
+    def _scores(self, key: str, places: Sequence[Place], metric: str | None = None) -> npt.NDArray[np.float64]:
+        return np.array([x for place in places for x in self.values[key][place][metric or self.metric]], np.float64)
+
+    def ranking(self) -> list[str]:
+        """Return all candidates, best first: those with more walks before others, then those with more repeats."""
+
+        def order(key: str) -> tuple[float, ...]:
+            places, score = self.places(key), self.score(key)
+            return (
+                -max((fraction for fraction, _ in places), default=0.0),
+                -len(places),
+                -np.nan_to_num(score, nan=-1),
+            )
+
+        return sorted(self.candidates, key=order)
+
+    def rows(self) -> list[Row]:
+        """Return the rows of the table, best first; candidates without any trial are left out."""
+        ranked = [key for key in self.ranking() if self.values[key] or key in self.reasons]
+        if not ranked or not self.values[ranked[0]]:
+            return [self._row(key, math.nan, self.reasons[key]) for key in ranked]
+        best, rows = ranked[0], []
+        pooled = self._pooled_deviation(best)
+        for key in ranked:
+            difference, error = self._compare(best, key, pooled)
+            verdict = "best" if key == best else "same" if difference <= _NOISE * error else "worse"
+            rows.append(self._row(key, difference, self.reasons.get(key, verdict) if not self.values[key] else verdict))
+        return rows
+
+    def _row(self, key: str, difference: float, verdict: str) -> Row:
+        places = self.places(key)
+        metrics = self.values[key][places[0]] if places else {}
+        scores = {metric: _mean(self._scores(key, places, metric)) for metric in metrics}
+        values = self._scores(key, places)
+        sd = float(values.std(ddof=1)) if len(values) > 1 else math.nan
+        seconds = _mean(np.array([self.seconds[key][place] for place in places]))
+        fraction = places[0][0] if places else 0.0
+        return Row(self.candidates[key], _mean(values), sd, scores, fraction, len(places), seconds, difference, verdict)
+
+    def _paired(self, best: str, key: str) -> npt.NDArray[np.float64]:
+        """Return how much the best is better, in every repeat and fold with the most walks that both took part in."""
+        shared = set(self.values[best]) & set(self.values[key])
+        last = max((fraction for fraction, _ in shared), default=0.0)
+        places = sorted(place for place in shared if place[0] == last)
+        return self._scores(best, places) - self._scores(key, places)
+
+    def _pooled_deviation(self, best: str) -> float:
+        """Return the standard deviation of differences between repeats, from all candidates that have several."""
+        squares, freedom = 0.0, 0
+        for key in self.candidates:
+            paired = self._paired(best, key)
+            if key != best and len(paired) > 1:
+                squares += float(((paired - paired.mean()) ** 2).sum())
+                freedom += len(paired) - 1
+        return math.sqrt(squares / freedom) if freedom else math.nan
+
+    def _compare(self, best: str, key: str, pooled: float) -> tuple[float, float]:
+        """Return the mean difference from the best, and its standard error; repeats overlap, which widens it."""
+        paired = self._paired(best, key)
+        if not len(paired):
+            return math.nan, math.nan
+        sd = float(paired.std(ddof=1)) if len(paired) >= _MIN_PAIRED else pooled
+        return float(paired.mean()), sd * math.sqrt(1 / len(paired) + self.overlap)
+
+
+def _mean(values: npt.NDArray[Any]) -> float:
+    return float(values.mean()) if len(values) else math.nan

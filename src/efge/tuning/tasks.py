@@ -1,0 +1,152 @@
+"""What candidates are scored by: edges that were hidden from them, or cross-validation of a classifier of labels.
+
+A task has repeats, numbered from 0: other held-out edges, or another training seed with other folds. The scores of two
+candidates on the same repeat are scores on the same pairs or folds, and can be compared one by one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.embedding.embedding import Embedding
+from efge.errors import EvaluationError
+from efge.evaluation.classification import evaluate_split
+from efge.evaluation.labels import Targets, as_targets
+from efge.evaluation.links import link_metrics, pair_scores
+from efge.evaluation.logistic import add_constant
+from efge.evaluation.splits import LinkSplit, split_links
+from efge.graph.graph import Graph
+
+Rows = npt.NDArray[np.int64]
+Values = dict[str, list[float]]
+
+TEST_SIZE = 0.2
+FOLDS = 5
+# Fraction of the labelled nodes that nothing is chosen by.
+LAST_SIZE = 0.2
+
+
+class LinkTask:
+    """Held-out edges are told from as many uniform non-edges, by the inner product or the cosine of two vectors.
+
+    The score is the average precision of whichever of the two is better: the one is better for vectors whose length
+    says something about a node, the other where it does not. Measured in benchmarks/choosing.py.
+    """
+
+    metrics = ("average_precision", "auc")
+    # Test pairs for each training pair, by which repeats are correlated.
+    overlap = TEST_SIZE / (1 - TEST_SIZE)
+
+    def __init__(self, graph: Graph, seed: int) -> None:
+        self.graph, self.seed = graph, seed
+        self._splits: dict[int, LinkSplit] = {}
+
+    def config(self) -> dict[str, Any]:
+        """Return all that scores depend on, besides a candidate and a repeat."""
+        return {"task": "links", "graph": self.graph.fingerprint(), "test_size": TEST_SIZE, "seed": self.seed}
+
+    def prepare(self, repeats: Sequence[int]) -> None:
+        """Make the splits of repeats, before threads use them."""
+        for repeat in repeats:
+            if repeat not in self._splits:
+                self._splits[repeat] = split_links(self.graph, TEST_SIZE, seed=(self.seed, repeat))
+        if not all(len(split.test_edges) for split in self._splits.values()):
+            raise EvaluationError(
+                f"edges are held out where that leaves nodes connected, and {self.graph!r} has no such edge;"
+                " choose by labels, or take the defaults"
+            )
+
+    def training_graph(self, repeat: int) -> Graph:
+        """Return the graph that candidates may see."""
+        return self._splits[repeat].graph
+
+    def score(self, embedding: Embedding, repeat: int) -> Values:
+        """Return the metrics of vectors, one value each."""
+        split = self._splits[repeat]
+        found = [link_metrics(pair_scores(embedding, split, name), len(split.test_edges)) for name in ("dot", "cosine")]
+        return {metric: [max(scores[metric] for scores in found)] for metric in self.metrics}
+
+
+class LabelTask:
+    """Cross-validation of a linear classifier on four fifths of the labelled nodes; the others are for the end.
+
+    Folds have the classes in the same proportions. Where nodes have several classes, the rarest one of a node counts.
+    """
+
+    overlap = 1 / (FOLDS - 1)
+
+    def __init__(self, graph: Graph, labels: Any, seed: int, C: float) -> None:  # noqa: N803
+        self.graph, self.seed, self.C = graph, seed, C
+        self.targets = as_targets(labels, Embedding(np.zeros((graph.n_nodes, 1)), graph.names))
+        _check_targets(self.targets)
+        self.suffix = " (counts known)" if self.targets.is_multilabel else ""
+        self.metrics = tuple(f"{name}{self.suffix}" for name in ("micro_f1", "macro_f1", "accuracy"))
+        parts = deal(self.targets.members, round(1 / LAST_SIZE), np.random.default_rng([seed, 0]))
+        self.development, self.last = np.flatnonzero(parts > 0), np.flatnonzero(parts == 0)
+
+    def config(self) -> dict[str, Any]:
+        """Return all that scores depend on, besides a candidate and a repeat."""
+        digest = hashlib.sha256(self.targets.rows.tobytes() + self.targets.members.tobytes()).hexdigest()
+        sizes = {"folds": FOLDS, "last_size": LAST_SIZE, "C": self.C, "seed": self.seed}
+        return {"task": "labels", "graph": self.graph.fingerprint(), "labels": digest} | sizes
+
+    def prepare(self, repeats: Sequence[int]) -> None:
+        """Do nothing: folds are made when they are needed."""
+
+    def training_graph(self, repeat: int) -> Graph:
+        """Return the whole graph: vectors are learned without labels."""
+        return self.graph
+
+    def score(self, embedding: Embedding, repeat: int) -> Values:
+        """Return the metrics of each fold."""
+        members = self.targets.members[self.development]
+        folds = deal(members, FOLDS, np.random.default_rng([self.seed, 1, repeat]))
+        found = [
+            self._evaluate(embedding, self.development[folds != fold], self.development[folds == fold])
+            for fold in range(FOLDS)
+        ]
+        return {metric: [scores[metric] for scores in found] for metric in self.metrics}
+
+    def last_scores(self, embedding: Embedding) -> dict[str, float]:
+        """Return the metrics on the nodes that nothing was chosen by."""
+        scores = self._evaluate(embedding, self.development, self.last)
+        return {metric: scores[metric] for metric in self.metrics}
+
+    def _evaluate(self, embedding: Embedding, train: Rows, test: Rows) -> dict[str, float]:
+        features = add_constant(embedding.vectors[self.targets.rows])
+        return evaluate_split(features, self.targets, train, test, self.C)
+
+
+def _check_targets(targets: Targets) -> None:
+    if len(targets.classes) < 2:
+        raise EvaluationError(
+            f"choosing by labels needs at least two classes; all labelled nodes are in class {targets.classes[0]!r}"
+        )
+    least = 2 * FOLDS
+    if len(targets.rows) < least:
+        raise EvaluationError(f"choosing by labels needs {least} nodes with a label at least; got {len(targets.rows)}")
+
+
+def deal(members: npt.NDArray[np.bool_], parts: int, random: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Return the part of each node; every class is spread over the parts as evenly as possible.
+
+    Examples
+    --------
+    >>> members = np.array([[True, False]] * 4 + [[False, True]] * 2)
+    >>> sorted(deal(members, 2, np.random.default_rng(0))[:4].tolist())
+    [0, 0, 1, 1]
+    """
+    # The rarest class of each node, by which it is dealt.
+    sizes = np.where(members, members.sum(axis=0), len(members) + 1)
+    strata = sizes.argmin(axis=1)
+    order = random.permutation(len(members))
+    order = order[np.argsort(strata[order], kind="stable")]
+    found = np.empty(len(members), np.int64)
+    # Consecutive nodes of a class go to different parts, and the next class continues where the last one stopped.
+    found[order] = np.arange(len(members)) % parts
+    return found

@@ -1,0 +1,212 @@
+"""Trials: one training each, scored; finished ones are kept in files, and several run at the same time."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import math
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from threadpoolctl import threadpool_limits
+
+import efge
+from efge.embedding.embedding import Embedding
+from efge.errors import QualityWarning, TrainingError, describe_error
+from efge.graph.graph import Graph
+from efge.io.atomic import atomic_write
+from efge.models.efge import EFGE
+from efge.models.walk_base import TableStorage
+from efge.system import available_memory, available_threads
+from efge.tuning.halving import FULL_WALKS, Training, work_of
+from efge.tuning.space import Candidate
+from efge.tuning.tasks import LabelTask, LinkTask, Values
+from efge.walks.walks import Walks
+
+Task = LinkTask | LabelTask
+
+
+class _StoppedError(Exception):
+    """Ends a fit whose study is being interrupted."""
+
+
+class Trial(NamedTuple):
+    """A training of candidates that differ in their filter only, on a fraction of the walks."""
+
+    candidates: tuple[Candidate, ...]
+    fraction: float
+    repeat: int
+
+    @property
+    def work(self) -> float:
+        """Expected time, in units of a full training with default settings."""
+        return self.fraction * work_of(self.candidates[0])
+
+
+class Outcome(NamedTuple):
+    """Scores of each candidate by its key, or the reason why there are none."""
+
+    values: dict[str, Values]
+    seconds: float
+    reason: str | None = None
+
+
+class TrialRunner:
+    """Runs trials for a task; those whose files are in the folder are read."""
+
+    def __init__(self, task: Task, folder: Path | None, threads: int | None) -> None:
+        self.task, self.folder, self.threads = task, folder, threads or available_threads()
+        self._config = {"efge": efge.__version__} | task.config()
+        self._stop = threading.Event()
+
+    def run(self, trials: Sequence[Trial], report: Callable[[Trial, Outcome], None]) -> list[Outcome]:
+        """Return the outcomes of trials, in order; call `report` with each as soon as it is known."""
+        found = {i: outcome for i, trial in enumerate(trials) if (outcome := self._read(trial)) is not None}
+        for i, outcome in found.items():
+            report(trials[i], outcome)
+        missing = [i for i in range(len(trials)) if i not in found]
+        self.task.prepare(sorted({trials[i].repeat for i in missing}))
+        for i, outcome in self._run_missing(trials, missing):
+            self._write(trials[i], outcome)
+            found[i] = outcome
+            report(trials[i], outcome)
+        return [found[i] for i in range(len(trials))]
+
+    def _run_missing(self, trials: Sequence[Trial], missing: Sequence[int]) -> Iterable[tuple[int, Outcome]]:
+        """Yield outcomes as they are finished; every worker thread trains a model, with its part of the threads."""
+        if not missing:
+            return
+        # Loads compiled code, which may take longer than a training, and by whose time budgets are planned.
+        EFGE(dim=4, walks_per_node=1, seed=0, threads=1).fit([(0, 1), (1, 2)])
+        workers = max(1, min(self.threads, len(missing), self._workers_in_memory(trials)))
+        # Matrix products use one thread each, so that the number of threads cannot change the rounding.
+        with threadpool_limits(1, "blas"), warnings.catch_warnings():
+            # A few walks are meant to be too few; the final model warns if there is reason to.
+            warnings.simplefilter("ignore", QualityWarning)
+            pool = ThreadPoolExecutor(workers)
+            try:
+                # The longest first, so that all threads finish at about the same time.
+                order = sorted(missing, key=lambda i: -trials[i].work)
+                futures = {pool.submit(self._run_one, trials[i], self.threads // workers): i for i in order}
+                for future in as_completed(futures):
+                    yield futures[future], future.result()
+            except BaseException:
+                self._stop.set()
+                raise
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+    def _workers_in_memory(self, trials: Sequence[Trial]) -> int:
+        """Return how many trainings fit into half of the free memory, with two tables and their copies each."""
+        free, dims = available_memory(), [getattr(trial.candidates[0].estimator, "dim", 128) for trial in trials]
+        size = 4 * 4 * self.task.graph.n_nodes * max(dims)
+        return self.threads if free is None else int(free / 2 // max(size, 1))
+
+    def _run_one(self, trial: Trial, threads: int) -> Outcome:
+        start = time.perf_counter()
+        try:
+            vectors = self._train(trial, threads)
+            seconds = time.perf_counter() - start
+            return Outcome({key: self.task.score(found, trial.repeat) for key, found in vectors.items()}, seconds)
+        except (ValueError, MemoryError, TrainingError) as error:
+            return Outcome({}, time.perf_counter() - start, f"failed: {describe_error(error)}")
+
+    def _train(self, trial: Trial, threads: int) -> dict[str, Embedding]:
+        """Return the vectors of each candidate of a trial."""
+        graph = self.task.training_graph(trial.repeat)
+        model = configured(trial.candidates[0], self.task.seed + trial.repeat, threads)
+        walks = self._walks(model, trial.fraction)
+        if walks is not None:
+            model.set_params(walks_per_node=walks)
+        if not isinstance(model, EFGE):
+            return {trial.candidates[0].key(): model.fit(graph, progress=self._check).embedding_}
+        model.set_params(propagate=None).fit(graph, progress=self._check)
+        return {candidate.key(): _filtered(model, candidate, graph, threads) for candidate in trial.candidates}
+
+    def _check(self, progress: Any) -> None:
+        if self._stop.is_set():
+            raise _StoppedError
+
+    def _walks(self, model: Any, fraction: float) -> int | None:
+        """Return the number of walks of a trial; None if the estimator's own setting is used."""
+        if not hasattr(model, "walks_per_node"):
+            return None
+        if model.walks_per_node == "auto":
+            # Vectors that labels are to choose are those of the final model.
+            own = fraction == 1 and isinstance(self.task, LabelTask)
+            return None if own else math.ceil(fraction * FULL_WALKS)
+        return math.ceil(fraction * int(model.walks_per_node))
+
+    def config(self, trial: Trial) -> dict[str, Any]:
+        """Return all that the scores of a trial depend on, besides filters."""
+        walks = self._walks(trial.candidates[0].estimator, trial.fraction)
+        return self._config | {"training": trial.candidates[0].training(), "walks": walks, "repeat": trial.repeat}
+
+    def _path(self, trial: Trial) -> Path:
+        digest = hashlib.sha256(json.dumps(self.config(trial), sort_keys=True).encode()).hexdigest()[:16]
+        return Path(self.folder or "", f"{type(trial.candidates[0].estimator).__name__}_{digest}.json")
+
+    def _read(self, trial: Trial) -> Outcome | None:
+        """Return the outcome in a trial's file if it has scores of all its candidates, and None otherwise."""
+        if self.folder is None:
+            return None
+        try:
+            content = json.loads(self._path(trial).read_text("utf-8"))
+            if content["config"] == self.config(trial):
+                values = {candidate.key(): content["values"][candidate.key()] for candidate in trial.candidates}
+                return Outcome(values, float(content["seconds"]))
+        except (OSError, ValueError, KeyError, TypeError):
+            # A missing or damaged file: the trial is run again.
+            pass
+        return None
+
+    def _write(self, trial: Trial, outcome: Outcome) -> None:
+        if self.folder is None or outcome.reason is not None:
+            return
+        content = {"config": self.config(trial), "seconds": outcome.seconds, "values": outcome.values}
+        with atomic_write(self._path(trial)) as stream:
+            stream.write(json.dumps(content, indent=1).encode() + b"\n")
+
+
+def configured(candidate: Candidate, seed: int, threads: int | None) -> Any:
+    """Return an unfitted copy of a candidate's estimator with a seed and a number of threads.
+
+    Examples
+    --------
+    >>> configured(Candidate(efge.HOPE(dim=4)), seed=3, threads=1)
+    HOPE(dim=4, seed=3)
+    """
+    from sklearn.base import clone
+
+    model = clone(candidate.estimator)
+    execution = {"seed": seed, "threads": threads}
+    return model.set_params(**{name: value for name, value in execution.items() if name in model.get_params()})
+
+
+def _filtered(model: EFGE, candidate: Candidate, graph: Graph, threads: int) -> Embedding:
+    """Return what a candidate's filter makes of vectors that were trained without one."""
+    other = copy.copy(model)
+    other.propagate = candidate.estimator.get_params()["propagate"]
+    other._filter(Walks(graph, seed=0, threads=threads), TableStorage(None, None, None))
+    return other.embedding_
+
+
+def group_by_training(candidates: Iterable[Candidate]) -> list[Training]:
+    """Return candidates that share a training together, in the order of the first of them.
+
+    Examples
+    --------
+    >>> from efge.tuning.space import make_candidates
+    >>> [len(group) for group in group_by_training(make_candidates({"window": [1, 2], "propagate": [None, "auto"]}))]
+    [2, 2]
+    """
+    groups: dict[str, list[Candidate]] = {}
+    for candidate in candidates:
+        groups.setdefault(candidate.training(), []).append(candidate)
+    return list(groups.values())

@@ -1,0 +1,238 @@
+"""Choose an estimator and its parameters for a graph: by held-out edges, or by labels."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from efge.errors import EvaluationError, check_positive_integers
+from efge.graph.inputs import as_graph
+from efge.io.scratch import lock_folder
+from efge.models.efge import EFGE
+from efge.tuning.advice import advise, explain_windows
+from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds
+from efge.tuning.results import Results, Row
+from efge.tuning.space import Candidate, make_candidates
+from efge.tuning.study import Study
+from efge.tuning.tasks import LabelTask, LinkTask
+from efge.tuning.trials import Outcome, Task, Trial, TrialRunner, group_by_training
+
+Progress = Callable[[float, float, str], None]
+
+
+def tune(  # noqa: PLR0913
+    graph: Any,
+    labels: Any = None,
+    *,
+    space: Any = None,
+    metric: str | None = None,
+    C: float = 1.0,  # noqa: N803
+    budget: float | None = None,
+    fits: int | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    seed: int = 0,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Choose an estimator and its parameters for a graph.
+
+    Without labels, a fifth of the edges is hidden, such that nodes stay connected. Candidates are trained on the rest,
+    and scored by how well they tell hidden edges from pairs without an edge. With labels, they are trained on the whole
+    graph, and scored by cross-validation of a classifier on four fifths of the labelled nodes; the last fifth, which
+    nothing is chosen by, then says what to expect.
+
+    All candidates are trained on few walks first, the better third of them on all walks, and the best two twice more
+    with other held-out data. Candidates that differ only in their filter share a training. By default, all this takes
+    about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number of threads, also if it was
+    interrupted.
+
+    Parameters
+    ----------
+    graph : Graph, or anything :func:`efge.as_graph` takes
+    labels : mapping, path, pandas Series or data frame, or a sequence or 0/1 matrix of all nodes, optional
+        As for :func:`efge.node_classification`; nodes may have several classes.
+    space : dictionary, list of dictionaries or of estimators, or path, optional
+        What to choose from: lists of values by the names of the parameters of :class:`efge.EFGE`, all combinations of
+        which are candidates. The name "estimator" stands for classes, such as ``{"estimator": ["ProNE", "NetMF"],
+        "dim": [64, 128]}``. A .toml or .json file has the same. By default, three families, four windows, with and
+        without a filter.
+    metric : "micro_f1", "macro_f1" or "accuracy", optional
+        With labels, the score to choose by; "macro_f1" gives every class the same weight. By default, "micro_f1".
+    C : float
+        With labels, the inverse of the classifier's regularization strength.
+    budget : float, optional
+        Time to spend, in seconds: as many candidates take part as can be expected to be done by then, judging by the
+        time of the first one, the default.
+    fits : int, optional
+        Number of trainings, at most. Fewer candidates take part if they would need more.
+    folder : path, optional
+        Where to keep finished trials, and to write ``table.csv`` and ``study.json``. Called again with the same
+        arguments, an interrupted study continues.
+    seed : int
+        Seed of held-out edges or folds, and of trainings.
+    threads : int, optional
+        Number of threads; by default, one for each core.
+    progress : callable, optional
+        Called with work done, total work, and what leads.
+
+    Returns
+    -------
+    Study
+        `best_model`, `best_params`, `table`, `plot()` and `advice`.
+
+    Examples
+    --------
+    >>> import efge
+    >>> from itertools import combinations
+    >>> cliques = [edge for group in ("abcdef", "ghijkl") for edge in combinations(group, 2)]
+    >>> study = efge.tune([*cliques, ("f", "g")], space={"window": [1, 5], "dim": [4], "walks_per_node": 5})
+    >>> len(study.rows), study.rows[0].verdict
+    (2, 'best')
+    """
+    check_positive_integers(threads=threads)
+    graph, candidates = as_graph(graph), make_candidates(space)
+    task = _make_task(graph, labels, seed, C)
+    search = _Search(task, candidates, _choose_metric(task, metric), progress)
+    with ExitStack() as stack:
+        runner = TrialRunner(task, _open_folder(folder, stack), threads)
+        search.run(runner, fits, budget)
+    study = search.study(threads)
+    if isinstance(task, LabelTask):
+        study.expected, study.n_expected = task.last_scores(study.best_model.embedding_), len(task.last)
+    if folder is not None:
+        study.save(folder)
+    return study
+
+
+def _make_task(graph: Any, labels: Any, seed: int, C: float) -> Task:  # noqa: N803
+    if not C > 0:
+        raise EvaluationError(f"C must be positive; got {C!r}")
+    if not (isinstance(seed, (int, np.integer)) and seed >= 0):
+        raise EvaluationError(f"seed must be an integer from 0 on; got {seed!r}")
+    return LinkTask(graph, int(seed)) if labels is None else LabelTask(graph, labels, int(seed), C)
+
+
+def _choose_metric(task: Task, metric: str | None) -> str:
+    if isinstance(task, LinkTask) and metric not in (None, *task.metrics):
+        raise EvaluationError(f"without labels, a metric is one of {', '.join(task.metrics)}; got {metric!r}")
+    if metric is None:
+        return task.metrics[0]
+    known = [name for name in task.metrics if name.partition(" ")[0] == metric or name == metric]
+    if not known:
+        raise EvaluationError(f"no metric {metric!r}; known: micro_f1, macro_f1, accuracy")
+    return known[0]
+
+
+def _open_folder(folder: str | os.PathLike[str] | None, stack: ExitStack) -> Path | None:
+    """Return the folder of trials, which no other study may use at the same time."""
+    if folder is None:
+        return None
+    path = Path(folder) / "trials"
+    path.mkdir(parents=True, exist_ok=True)
+    if not stack.enter_context(lock_folder(path)):
+        raise EvaluationError(f"{folder}: another study is running in this folder; wait for it, or name another one")
+    return path
+
+
+class _Search:
+    """Successive halving over the trainings of a space."""
+
+    def __init__(self, task: Task, candidates: list[Candidate], metric: str, progress: Progress | None) -> None:
+        self.task, self.progress = task, progress or (lambda done, total, note: None)
+        self.trainings = _in_order(group_by_training(candidates), task.seed)
+        self.results = Results(candidates, metric, task.overlap)
+        self.notes: list[str] = []
+        self.done = self.total = 0.0
+
+    def run(self, runner: TrialRunner, fits: int | None, budget: float | None) -> None:
+        """Run all rounds that fits and budget allow."""
+        count = limit_by_fits(len(self.trainings), fits)
+        if budget is not None:
+            count = min(count, self._count_in_time(runner, count, budget))
+        if count < len(self.trainings):
+            self.notes.append(f"{count} of {len(self.trainings)} trainings took part, as many as the budget allows.")
+        current, rounds = self.trainings[:count], plan_rounds(count)
+        for number, one in enumerate(rounds):
+            current = current[: one.trainings]
+            self._plan_work(current, rounds[number:])
+            self._run_round(runner, current, one)
+            current = self._ranked(current)
+            if not current:
+                failed = next(key for key in self.results.candidates if key in self.results.reasons)
+                raise EvaluationError(
+                    f"no candidate could be trained; {self.results.candidates[failed]}: {self.results.reasons[failed]}"
+                )
+
+    def _count_in_time(self, runner: TrialRunner, count: int, budget: float) -> int:
+        """Return how many trainings can take part, judging by the first trial, whose time is kept with its scores."""
+        first = plan_rounds(count)[0]
+        trial = Trial(tuple(self.trainings[0]), first.fraction, 0)
+        (outcome,) = runner.run([trial], lambda trial, outcome: None)
+        works = [Trial(tuple(training), 1.0, 0).work for training in self.trainings[:count]]
+        rate = outcome.seconds / trial.work / runner.threads
+        return limit_by_time(works, budget, rate)
+
+    def _plan_work(self, current: Sequence[Training], rounds: Sequence[Round]) -> None:
+        """Update the total work: what this round will do is known, what later ones will do is about the mean."""
+        works = [Trial(tuple(training), 1.0, 0).work for training in current]
+        mean = sum(works) / len(works)
+        self.total = self.done + rounds[0].fraction * len(rounds[0].repeats) * sum(works)
+        self.total += sum(one.fraction * len(one.repeats) * one.trainings * mean for one in rounds[1:])
+        self.progress(self.done, self.total, "")
+
+    def _run_round(self, runner: TrialRunner, current: Sequence[Training], one: Round) -> None:
+        trials = [Trial(tuple(training), one.fraction, repeat) for training in current for repeat in one.repeats]
+        runner.run(trials, self._report)
+
+    def _report(self, trial: Trial, outcome: Outcome) -> None:
+        for candidate in trial.candidates:
+            key = candidate.key()
+            if outcome.reason is None:
+                self.results.add(key, (trial.fraction, trial.repeat), outcome.values[key], outcome.seconds)
+            else:
+                self.results.reasons[key] = outcome.reason
+        self.done += trial.work
+        leader = self.results.ranking()[0]
+        score = self.results.score(leader)
+        note = "" if math.isnan(score) else f"{self.results.candidates[leader]} leads with {score:.4f}"
+        self.progress(self.done, max(self.total, self.done), note)
+
+    def _ranked(self, trainings: Sequence[Training]) -> list[Training]:
+        """Return trainings by their best candidate; those that failed are left out."""
+
+        def score(training: Training) -> float:
+            found = [self.results.score(candidate.key()) for candidate in training]
+            return max((value for value in found if not math.isnan(value)), default=math.nan)
+
+        scored = [(score(training), training) for training in trainings]
+        kept = [pair for pair in scored if not math.isnan(pair[0])]
+        return [training for _, training in sorted(kept, key=lambda pair: -pair[0])]
+
+    def study(self, threads: int | None) -> Study:
+        """Return the result."""
+        rows, graph = self.results.rows(), self.task.graph
+        targets = self.task.targets if isinstance(self.task, LabelTask) else None
+        notes = list(self.notes)
+        if targets is None:
+            notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
+        advice = advise(rows, _default_row(rows), explain_windows(graph, targets))
+        return Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
+
+
+def _in_order(trainings: list[Training], seed: int) -> list[Training]:
+    """Return the training with the default settings first, and the others at random: not all of them may take part."""
+    default = Candidate(EFGE()).training()
+    order = np.random.default_rng([seed, 2]).permutation(len(trainings))
+    shuffled = [trainings[i] for i in order]
+    return sorted(shuffled, key=lambda training: training[0].training() != default)
+
+
+def _default_row(rows: Sequence[Row]) -> Row | None:
+    default = Candidate(EFGE()).key()
+    return next((row for row in rows if row.candidate.key() == default), None)

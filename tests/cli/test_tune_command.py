@@ -1,0 +1,111 @@
+"""The command tune: its table, the command that it prints, and embed --tune."""
+
+from __future__ import annotations
+
+import json
+import shlex
+
+import networkx as nx
+import pytest
+
+import efge
+from efge.cli.tune import as_options, embed_command
+from helpers import assert_fails, run
+
+CLUB = nx.karate_club_graph()
+SPACE = """
+family = ["poisson", {name = "normal", sigma = 0.5}]
+window = 2
+dim = 4
+walks_per_node = 3
+propagate = "none"
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "club.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in CLUB.edges))
+    sides = nx.get_node_attributes(CLUB, "club")
+    (tmp_path / "labels.tsv").write_text("".join(f"{u}\t{side}\n" for u, side in sides.items()))
+    (tmp_path / "space.toml").write_text(SPACE)
+    return tmp_path
+
+
+def test_the_printed_command_trains_the_best_candidate(folder):
+    done = run(
+        "tune", "club.csv", "--space", "space.toml", "-o", "study", "--undirected", "--plot", "s.svg", cwd=folder
+    )
+    assert done.returncode == 0, done.stderr
+    command = done.stdout.splitlines()[-1]
+    assert done.stdout.startswith("| candidate | average_precision |")
+    study = efge.tune(efge.read_graph(folder / "club.csv"), space=folder / "space.toml")
+    assert study.to_markdown().splitlines()[2].split("|")[1] in done.stdout
+    assert (folder / "s.svg").read_text().startswith("<?xml")
+    assert json.loads((folder / "study" / "study.json").read_text())["advice"] == study.advice
+    assert run(*shlex.split(command)[1:], cwd=folder).returncode == 0
+    assert efge.Embedding.load(folder / "vectors.npz") == study.best_model.embedding_
+
+
+def test_labels_choose_and_tell_what_to_expect(folder):
+    options = ("--space", "space.toml", "--labels", "labels.tsv", "--metric", "macro_f1", "--json", "-o", "study")
+    done = run("tune", "club.csv", *options, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    content = json.loads(done.stdout)
+    assert set(content["expected"]) == {"micro_f1", "macro_f1", "accuracy"}
+    assert len(content["candidates"]) == 2
+    assert content["candidates"][0]["score"] == content["candidates"][0]["macro_f1"]
+
+
+def test_embed_tunes_first_and_its_record_repeats_the_run(folder, monkeypatch):
+    small = {"family": ["bernoulli", "poisson"], "window": [1], "propagate": [None]}
+    monkeypatch.setattr("efge.tuning.space.DEFAULT_SPACE", small)
+    quick = ("--dim", 4, "--walks-per-node", 3, "--seed", 1)
+    done = run("embed", "club.csv", "-o", "v.npz", "--tune", *quick, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "of 2 candidates" in done.stderr
+    record = json.loads((folder / "v.npz.json").read_text())["config"]
+    assert (record["window"], record["propagate"], record["dim"]) == (1, "none", 4)
+    assert (folder / "v.npz.study" / "table.csv").exists()
+    done = run("embed", "--config", "v.npz.json", "-o", "again.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert (folder / "again.npz").read_bytes() == (folder / "v.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        efge.EFGE(),
+        efge.EFGE("poisson", dim=64, window=1, p=0.5, propagate=None),
+        efge.EFGE(efge.NegativeBinomial(2.0), walks_per_node=30),
+        efge.HOPE(dim=4, beta=0.01),
+        efge.NetMF(window=3),
+        efge.ProNE(theta=0.7),
+        efge.BigClam(8),
+    ],
+    ids=repr,
+)
+def test_every_estimator_has_options_that_make_it_again(estimator):
+    from efge.cli.runs import make_model
+
+    made = make_model(*as_options(estimator))
+    as_instance = efge.EFGE(made.family).get_params()["family"] if hasattr(made, "family") else None
+    expected = estimator.get_params()
+    if isinstance(expected.get("family"), str):
+        expected["family"] = as_instance
+    assert made.get_params() | {"family": as_instance} == expected | {"family": as_instance}
+    command = embed_command("my graph.csv", {"directed": False, "delimiter": ";"}, estimator, 3)
+    assert command.startswith("efge embed 'my graph.csv' -o vectors.npz --undirected --delimiter ';' --model ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("tune", "club.csv", "-o", "s", "--budget", "soon"), "a time is a number followed by s, min or h"),
+        (("tune", "club.csv", "-o", "s", "--fits", "0"), "fits must be a positive integer; got 0"),
+        (("tune", "club.csv", "-o", "s", "--space", "no.toml"), "no.toml: No such file"),
+        (("embed", "club.csv", "-o", "v.npz", "--tune", "--window", "3"), "--tune chooses --window itself"),
+        (("embed", "club.csv", "-o", "v.npz", "--tune", "-m", "poisson"), "--tune chooses --model itself"),
+    ],
+)
+def test_mistakes_are_errors_of_one_line(folder, arguments, message):
+    assert_fails(run(*arguments, cwd=folder), message)

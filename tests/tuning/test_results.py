@@ -1,0 +1,112 @@
+"""Ranks and verdicts: which candidate is best, and which differences are noise; rounds and budgets."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import efge
+from efge.evaluation.labels import as_targets
+from efge.tuning.advice import advise, explain_windows
+from efge.tuning.halving import count_trials, limit_by_fits, limit_by_time, plan_rounds
+from efge.tuning.results import Results
+from efge.tuning.space import make_candidates
+from helpers import planted_communities
+
+
+def results_of(scores, overlap=0.25):
+    """Scores by window and place."""
+    candidates = make_candidates({"window": list(scores)})
+    results = Results(candidates, "ap", overlap)
+    for candidate in candidates:
+        for place, values in scores[candidate.parameters["window"]].items():
+            results.add(candidate.key(), place, {"ap": list(np.atleast_1d(values))}, 1.0)
+    return results
+
+
+def test_candidates_are_compared_on_the_same_data():
+    rows = results_of(
+        {
+            1: {(0.3, 0): 0.70},
+            2: {(0.3, 0): 0.65, (1.0, 0): 0.80, (1.0, 1): 0.60, (1.0, 2): 0.70},
+            5: {(0.3, 0): 0.66, (1.0, 0): 0.81, (1.0, 1): 0.62, (1.0, 2): 0.71},
+            10: {(0.3, 0): 0.60, (1.0, 0): 0.79},
+        }
+    ).rows()
+    assert [row.candidate.parameters["window"] for row in rows] == [5, 2, 10, 1]
+    assert [row.verdict for row in rows[:1]] == ["best"]
+    assert rows[1].difference == pytest.approx(0.04 / 3)
+    # Not 0.71 - 0.79: the other repeats of the best had harder data.
+    assert rows[2].difference == pytest.approx(0.02)
+    assert rows[3].difference == pytest.approx(0.66 - 0.70)
+    assert rows[0].score == pytest.approx((0.81 + 0.62 + 0.71) / 3)
+    assert rows[0].sd == pytest.approx(np.std([0.81, 0.62, 0.71], ddof=1))
+
+
+def test_a_difference_within_two_standard_errors_is_noise():
+    # Paired differences of .01, .02 and .01 have a deviation of .0058, and with overlap a standard error of .0044.
+    scores = {5: {(1.0, i): x for i, x in enumerate((0.81, 0.62, 0.71))}}
+    scores[2] = {(1.0, i): x for i, x in enumerate((0.80, 0.60, 0.70))}
+    error = np.std([0.01, 0.02, 0.01], ddof=1) * math.sqrt(1 / 3 + 0.25)
+    single = np.std([0.01, 0.02, 0.01], ddof=1) * math.sqrt(1 + 0.25)
+    assert 2 * error < 0.04 / 3
+    for gap, verdict in ((0.9 * 2 * single, "same"), (1.1 * 2 * single, "worse")):
+        scores[1] = {(1.0, 0): 0.81 - gap}
+        verdicts = {row.candidate.parameters["window"]: row.verdict for row in results_of(scores).rows()}
+        assert verdicts == {5: "best", 2: "worse", 1: verdict}
+
+
+def test_the_corrected_error_rarely_calls_equal_candidates_different():
+    random = np.random.default_rng(0)
+    verdicts = []
+    for _ in range(200):
+        common = random.normal(0.8, 0.05, 15)
+        scores = {
+            window: {(1.0, i): common[5 * i : 5 * i + 5] + random.normal(0, 0.01, 5) for i in range(3)}
+            for window in (1, 2)
+        }
+        verdicts.append(results_of(scores).rows()[1].verdict)
+    assert verdicts.count("worse") < 10
+
+
+def test_rounds_keep_the_better_third_and_repeat_the_best_two():
+    assert [(one.trainings, len(one.repeats)) for one in plan_rounds(12)] == [(12, 1), (4, 1), (2, 2)]
+    assert [count_trials(plan_rounds(n)) for n in (1, 2, 3, 4, 5, 12)] == [1, 6, 7, 8, 12, 20]
+
+
+@pytest.mark.parametrize("fits", [1, 5, 6, 12, 19, 20, 1000])
+def test_there_are_never_more_trials_than_fits(fits):
+    count = limit_by_fits(40, fits)
+    assert count == 1 or count_trials(plan_rounds(count)) <= fits
+    assert count == 40 or count_trials(plan_rounds(count + 1)) > fits
+
+
+def test_a_longer_budget_lets_more_candidates_take_part():
+    works = [1.0, 0.2, 0.4, 1.3] * 5
+    counts = [limit_by_time(works, budget, seconds_per_work=2.0) for budget in (1, 10, 20, 40, 400)]
+    assert counts == sorted(counts)
+    assert (counts[0], counts[-1]) == (1, 20)
+    with pytest.raises(efge.EvaluationError, match="a budget is a positive number of seconds; got 0"):
+        limit_by_time(works, 0, 1.0)
+
+
+def test_advice_names_the_parameter_that_matters():
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.899}, 5: {(1.0, 0): 0.7}, 10: {(1.0, 0): 0.6}}).rows()
+    reasons = {"small": "this graph's links join unlike nodes"}
+    assert advise(rows, None, reasons) == "Windows of 1 or 2 do best here: this graph's links join unlike nodes."
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.899}}).rows()
+    assert advise(rows, rows[1]._replace(verdict="same"), {}) == (
+        "Nothing that was tried makes a difference here. The defaults are as good within noise."
+    )
+
+
+def test_links_between_like_and_unlike_nodes_are_told_apart():
+    graph, groups = planted_communities(0, nodes=60, also=0.0)
+    labels = {node: number for number, group in enumerate(groups) for node in group}
+    targets = as_targets(labels, efge.Embedding(np.zeros((60, 1)), graph.names))
+    assert "same class" in explain_windows(graph, targets)["large"]
+    bipartite = efge.as_graph([(i, 30 + j) for i in range(30) for j in range(30) if (i + j) % 7 == 0])
+    sides = as_targets({i: i < 30 for i in range(60)}, efge.Embedding(np.zeros((60, 1))))
+    assert explain_windows(bipartite, sides)["small"] == "this graph's links join unlike nodes"

@@ -1,0 +1,228 @@
+"""Studies: what is chosen, by which data, on how many threads, and after interruptions."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import networkx as nx
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+import efge
+from efge.tuning import trials
+from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal
+from helpers import planted_communities
+
+GRAPH, GROUPS = planted_communities(1, nodes=60, groups=3, also=0.0)
+LABELS = {node: number for number, group in enumerate(GROUPS) for node in group}
+SPACE = {"window": [1, 2, 3, 4, 5], "dim": [4], "walks_per_node": [4], "propagate": [None, "auto"]}
+
+
+def scores_of(study):
+    return [(str(row.candidate), row.score, row.difference, row.verdict, row.repeats) for row in study.rows]
+
+
+@pytest.fixture(scope="module")
+def study():
+    return efge.tune(GRAPH, space=SPACE, threads=1)
+
+
+def test_the_study_is_the_same_at_any_number_of_threads(study):
+    assert scores_of(efge.tune(GRAPH, space=SPACE, threads=3)) == scores_of(study)
+
+
+def test_the_best_model_is_the_best_candidate_fitted_to_the_whole_graph(study):
+    best = efge.EFGE(**study.best_params, seed=0).fit(GRAPH)
+    assert study.best_model.embedding_ == best.embedding_
+    assert study.rows[0].verdict == "best"
+    assert study.best_score == max(row.score for row in study.rows if row.repeats == 3)
+
+
+def test_the_table_has_all_candidates_with_scores_and_deviations(study):
+    table = study.table
+    assert len(table) == 10
+    assert set(table.columns) >= {"candidate", "window", "propagate", "score", "sd", "verdict", "seconds", "auc"}
+    assert table["score"].between(0, 1).all()
+    assert table["sd"].notna().sum() == 4
+    assert [axes.get_xlabel() for axes in study.plot()] == ["window", "propagate", "seconds of a training"]
+    assert study.advice.endswith(".")
+
+
+def test_an_interrupted_study_continues_and_has_the_same_result(study, tmp_path, monkeypatch):
+    run, started = trials.TrialRunner._run_one, []
+
+    def run_one(self, trial, threads):
+        started.append(trial)
+        return run(self, trial, threads)
+
+    monkeypatch.setattr(trials.TrialRunner, "_run_one", run_one)
+    for limit in (2, 7):
+
+        def interrupt(done, total, note, limit=limit):
+            if len(list((tmp_path / "trials").glob("*.json"))) >= limit:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            efge.tune(GRAPH, space=SPACE, folder=tmp_path, threads=2, progress=interrupt)
+    damaged = next((tmp_path / "trials").glob("*.json"))
+    damaged.write_text(damaged.read_text()[:40])
+    kept = len(list((tmp_path / "trials").glob("*.json"))) - 1
+    started.clear()
+    continued = efge.tune(GRAPH, space=SPACE, folder=tmp_path, threads=2)
+    assert scores_of(continued) == scores_of(study)
+    assert len(started) == 12 - kept
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["study.json", "table.csv", "trials"]
+
+
+@pytest.mark.slow
+def test_a_study_killed_ten_times_has_the_same_result(tmp_path):
+    graph = tmp_path / "graph.txt"
+    nx.write_edgelist(nx.powerlaw_cluster_graph(400, 3, 0.3, seed=1), graph, data=False)
+    command = [sys.executable, "-m", "efge", "tune", str(graph), "--seed", "3", "--json"]
+    whole = subprocess.run([*command, "-o", str(tmp_path / "whole")], capture_output=True, check=True).stdout
+    killed = 0
+    for number in range(10):
+        process = subprocess.Popen([*command, "-o", str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+        # From before the first trial to after many of them.
+        wait_for_trials(process, tmp_path / "killed" / "trials", 2 * number)
+        killed += process.poll() is None
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+    assert killed == 10
+    after = subprocess.run([*command, "-o", str(tmp_path / "killed")], capture_output=True, check=True).stdout
+    assert without_times(after) == without_times(whole)
+
+
+def wait_for_trials(process, folder, count):
+    while process.poll() is None and len(list(folder.glob("*.json")) if folder.is_dir() else []) < count:
+        time.sleep(0.01)
+
+
+def without_times(output):
+    content = json.loads(output)
+    for candidate in content["candidates"]:
+        del candidate["seconds"]
+    return content
+
+
+def test_held_out_edges_are_scored_by_the_better_of_dot_product_and_cosine():
+    task = LinkTask(GRAPH, seed=5)
+    task.prepare([0])
+    embedding = efge.EFGE(dim=4, walks_per_node=5, seed=1).fit(task.training_graph(0)).embedding_
+    split = efge.split_links(GRAPH, 0.2, seed=(5, 0))
+    assert task.training_graph(0).fingerprint() == split.graph.fingerprint()
+    pairs = np.concatenate([split.test_edges, split.test_non_edges])
+    u, v = embedding.vectors[pairs[:, 0]].astype(float), embedding.vectors[pairs[:, 1]].astype(float)
+    truth = np.arange(len(pairs)) < len(split.test_edges)
+    dots = (u * v).sum(axis=1)
+    cosines = dots / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
+    expected = max(average_precision_score(truth, scores) for scores in (dots, cosines))
+    assert task.score(embedding, 0)["average_precision"] == pytest.approx([expected])
+
+
+def test_filters_that_share_a_training_give_the_vectors_of_separate_fits():
+    model = efge.EFGE(dim=4, walks_per_node=4, seed=0, propagate=None).fit(GRAPH)
+    for candidate in efge.tuning.space.make_candidates(SPACE | {"window": [5], "propagate": [None, "auto", "average"]}):
+        alone = trials.configured(candidate, 0, 1).fit(GRAPH).embedding_
+        assert trials._filtered(model, candidate, GRAPH, 1) == alone
+
+
+def test_a_wide_window_is_chosen_where_a_region_counts():
+    ring = efge.as_graph([(i, (i + step) % 200) for i in range(200) for step in (1, 2, 3)])
+    study = efge.tune(ring, space={"window": [1, 5], "dim": [16], "walks_per_node": [10], "propagate": None})
+    assert [row.verdict for row in study.rows] == ["best", "worse"]
+    assert study.best_params["window"] == 5
+    assert (
+        study.advice
+        == "Windows of 5 do best here: this graph is sparse, with a mean degree of 6.0, and few nodes are close."
+    )
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_labels_that_nothing_is_chosen_by_change_nothing_that_is_chosen(monkeypatch, several):
+    labels = {node: [str(group), "all"] if several and node % 3 else [str(group)] for node, group in LABELS.items()}
+    space = SPACE | {"window": [1, 5]}
+    plain = efge.tune(GRAPH, labels, space=space)
+    make = LabelTask.__init__
+
+    def make_with_other_labels(self, *arguments):
+        make(self, *arguments)
+        self.targets.members[self.last] = np.roll(self.targets.members[self.last], 1, axis=1)
+
+    monkeypatch.setattr(LabelTask, "__init__", make_with_other_labels)
+    other = efge.tune(GRAPH, labels, space=space)
+    assert scores_of(plain) == scores_of(other)
+    assert plain.expected != other.expected
+    assert plain.n_expected == 12
+    assert plain.metric == ("micro_f1 (counts known)" if several else "micro_f1")
+
+
+def test_every_fold_has_its_part_of_every_class():
+    members = np.repeat(np.eye(3, dtype=bool), [50, 20, 10], axis=0)
+    folds = deal(members, FOLDS, np.random.default_rng(0))
+    counts = [members[folds == fold].sum(axis=0).tolist() for fold in range(FOLDS)]
+    assert counts == [[10, 4, 2]] * FOLDS
+
+
+def test_the_metric_decides(monkeypatch):
+    values = {"micro_f1": [[0.9], [0.5]], "macro_f1": [[0.1], [0.6]], "accuracy": [[0.2], [0.3]]}
+
+    def score(self, embedding, repeat):
+        first = embedding.dim == 2
+        return {name: pair[0 if first else 1] for name, pair in values.items()}
+
+    monkeypatch.setattr(LabelTask, "score", score)
+    space = {"dim": [2, 3], "walks_per_node": [1]}
+    for metric, dim in (("micro_f1", 2), ("macro_f1", 3), (None, 2)):
+        assert efge.tune(GRAPH, LABELS, space=space, metric=metric).best_params["dim"] == dim
+
+
+def test_budgets_limit_what_is_tried(tmp_path):
+    space = SPACE | {"window": [1, 2, 5]}
+    one = efge.tune(GRAPH, space=space, fits=1, folder=tmp_path)
+    assert len(list((tmp_path / "trials").iterdir())) == 1
+    assert len(one.rows) == 2
+    assert "1 of 3 trainings took part" in one.notes[0]
+    assert len(efge.tune(GRAPH, space=space, budget=1e-6).rows) == 2
+    assert len(efge.tune(GRAPH, space=space, budget=1e6).rows) == 6
+
+
+def test_a_candidate_that_fails_is_in_the_table_with_the_reason():
+    study = efge.tune(GRAPH, space={"window": [0, 5], "dim": [4], "walks_per_node": [4]})
+    assert [row.candidate.parameters["window"] for row in study.rows] == [5, 0]
+    assert study.rows[1].verdict == "failed: window must be a positive integer; got 0"
+    with pytest.raises(efge.EvaluationError, match="no candidate could be trained; window 0: failed"):
+        efge.tune(GRAPH, space={"window": [0]})
+
+
+def test_other_estimators_take_part():
+    study = efge.tune(GRAPH, space={"estimator": ["HOPE", "ProNE", "LINE"], "dim": [4]})
+    assert {row.candidate.parameters["estimator"] for row in study.rows} == {"HOPE", "ProNE", "LINE"}
+    assert all(0 < row.score <= 1 for row in study.rows)
+
+
+def test_mistakes_are_errors_that_name_them(tmp_path):
+    path = nx.path_graph(20)
+    with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
+        efge.tune(path)
+    for options, message in {
+        ("metric", "hits"): "without labels, a metric is one of average_precision, auc; got 'hits'",
+        ("fits", 0): "fits must be a positive integer; got 0",
+        ("budget", -1): "a budget is a positive number of seconds; got -1",
+        ("seed", -1): "seed must be an integer from 0 on; got -1",
+        ("C", 0): "C must be positive; got 0",
+    }.items():
+        with pytest.raises(ValueError, match=message):
+            efge.tune(GRAPH, space={"dim": [2], "walks_per_node": [1]}, **dict([options]))
+    with pytest.raises(efge.EvaluationError, match="at least two classes"):
+        efge.tune(GRAPH, dict.fromkeys(GRAPH, "a"))
+    with pytest.raises(efge.EvaluationError, match="10 nodes with a label at least; got 3"):
+        efge.tune(GRAPH, {0: "a", 1: "b", 2: "b"})
+    with pytest.raises(efge.EvaluationError, match="no metric 'f1'; known: micro_f1"):
+        efge.tune(GRAPH, LABELS, metric="f1")
