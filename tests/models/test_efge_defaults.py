@@ -368,12 +368,13 @@ def test_only_the_defaults_find_blocks_among_hubs(dense, dense_model):
     assert accuracy(random) < 0.5
 
 
-def test_contexts_share_negatives_only_where_edges_tell_much(dense):
+def test_contexts_share_negatives_and_many_rows_move_together_only_where_edges_tell_much(dense):
     settings = efge.EFGE()._settings()
     assert contexts_per_group(settings, dense[0], efge.Bernoulli()) == 1
     assert contexts_per_group(settings, SPARSE, efge.Bernoulli()) == 3
-    for graph, size in ((dense[0], 1), (SPARSE, 3)):
-        assert prepare_training(make_walks(graph), efge.Bernoulli(), settings).config.group_size == size
+    for graph, size, rows in ((dense[0], 1, 8), (SPARSE, 3, 32)):
+        config = prepare_training(make_walks(graph), efge.Bernoulli(), settings).config
+        assert (config.group_size, config.rows_per_step) == (size, rows)
 
 
 @pytest.mark.parametrize(

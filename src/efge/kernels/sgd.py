@@ -76,6 +76,7 @@ class SGDConfig(NamedTuple):
     negatives: int  # negatives for each group of contexts
     group_size: int  # contexts that share their negatives
     pool_size: int  # negatives in a pool
+    rows_per_step: int  # rows that move together, a multiple of LANES and at most MAX_ROWS
     learning_rate: float  # of the first position
     rate_decay: float  # its decrease per position
     floor: float  # lower bound of all entries, or -inf

@@ -186,6 +186,7 @@ class BucketSGDConfig(NamedTuple):
     negative_weight: float  # how often a negative is observed for each draw
     pool_size: int  # negatives in a pool
     rows_per_pool: int  # observed rows, about, that a pool serves
+    rows_per_step: int  # rows that move together, a multiple of LANES and at most MAX_ROWS
     learning_rate: float  # at the start of the bucket
     rate_decay: float  # its decrease per diagonal
     floor: float  # lower bound of all entries, or -inf

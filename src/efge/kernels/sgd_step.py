@@ -13,7 +13,7 @@ from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.simd import LANES, dot_rows, step_sizes, update_rows
 from efge.system import YIELD_CORE
 
-# Rows that move together in a step, and observations of a row in one pass of it, at most.
+# Rows that move together, and observations of a row in one pass over them, at most.
 MAX_ROWS, MAX_OBSERVATIONS = 32, 8
 
 # Counters that threads share: the next task and the next shard to merge, which threads take by adding 1; threads that
@@ -64,8 +64,8 @@ def sgd_step(  # noqa: C901 - see above
         observations[ZERO, count] = 0
         observations[ONE, count] = 0
         count += ONE
-    for first in range(ZERO, count, U(MAX_ROWS)):
-        size = min(U(MAX_ROWS), count - first)
+    for first in range(ZERO, count, U(config.rows_per_step)):
+        size = min(U(config.rows_per_step), count - first)
         for i in range(ZERO, size, U(LANES)):
             dot_rows(centers, np.int64(center), table, rows, np.int64(first + i), scores, np.int64(i))
         square, center_step = scores[size], np.float32(0.0)

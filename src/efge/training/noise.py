@@ -12,6 +12,7 @@ from efge.graph.factorization import mean_edge_information
 from efge.graph.graph import Graph
 from efge.kernels.random import build_alias_tables
 from efge.kernels.sgd_rows import CENTERS_PER_POOL
+from efge.kernels.sgd_step import MAX_ROWS
 from efge.kernels.simd import LANES
 from efge.training.monitor import AliasTable
 from efge.training.settings import Settings
@@ -49,9 +50,23 @@ def contexts_per_group(settings: Settings, graph: Graph, family: Family) -> int:
     """
     if settings.stars or settings.softmax:
         return 1
-    if not family.nonnegative and mean_edge_information(graph) < LOW_INFORMATION:
+    if learns_slowly(graph, family):
         return 1
     return min(_MAX_GROUP_SIZE, max(1, LANES - int(settings.negatives)))
+
+
+def rows_per_step(graph: Graph, family: Family) -> int:
+    """Return the number of rows that move together while the center is held.
+
+    The more there are, the faster is a step, and the further it overshoots. Where steps of walks tell little, that is
+    most of what they tell: on a graph of mean degree 100 with hubs, 32 rows cost .024 of Micro-F1 with 10 % of labels.
+    """
+    return LANES if learns_slowly(graph, family) else MAX_ROWS
+
+
+def learns_slowly(graph: Graph, family: Family) -> bool:
+    """Return whether walks tell little about a graph, and vectors are no memberships, which learn as on any graph."""
+    return not family.nonnegative and mean_edge_information(graph) < LOW_INFORMATION
 
 
 def pool_size(settings: Settings, contexts_per_center: float, n_nodes: int, group_size: int) -> int:

@@ -19,14 +19,14 @@ from efge.families.tables import spline_table
 from efge.kernels import sgd as kernel
 from efge.kernels import sgd_reference as reference_kernel
 from efge.kernels.sgd_rows import Workspace
-from efge.kernels.sgd_step import DIVERGED
+from efge.kernels.sgd_step import DIVERGED, MAX_ROWS
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingState, run_identity
 from efge.training.corpus import Corpus, Source
 from efge.training.huffman import NO_TREE, huffman
 from efge.training.learning_rate import LearningRate
 from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
-from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size
+from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size, rows_per_step
 from efge.training.settings import Settings
 from efge.training.tables import Floats, initial_tables, starts_from_factors, strip_padding
 from efge.training.workers import Threads
@@ -136,6 +136,7 @@ def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Fl
         negatives=int(settings.negatives),
         group_size=group_size,
         pool_size=pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits), group_size),
+        rows_per_step=MAX_ROWS if settings.stars or settings.softmax else rows_per_step(corpus.walks.graph, family),
         learning_rate=rate,
         rate_decay=(rate - float(settings.min_learning_rate)) / max(corpus.positions, 1),
         floor=0.0 if family.nonnegative else -np.inf,
