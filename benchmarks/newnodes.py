@@ -1,0 +1,176 @@
+"""How good the vectors of nodes that come later are, beside those of a fit that has seen everything.
+
+    python benchmarks/newnodes.py                              # all networks (make newnodes)
+    python benchmarks/newnodes.py --networks cora --seeds 1    # a part of them; other rows of the record stay
+    python benchmarks/newnodes.py --million                    # seconds for 100 new nodes of a model with a million
+
+Some nodes are new: a random part, or those with the largest ids where ids are the publisher's own numbers. A fifth of
+their edges is held out. One model is fitted to the graph without the held-out edges ("whole fit"), another one to its
+old nodes alone, which then transforms that graph. Classes: accuracy on the new nodes of a logistic regression that was
+trained on the old ones. Links: AUC of the cosine for the held-out edges, against as many random pairs of a new node and
+any other one that are not edges. Everything runs in one thread. Networks are where `quality.py` looks for them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+import efge
+from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
+from quality import load_network
+from records import save
+
+NETWORKS = ("cora", "grqc", "hepth", "pubmed", "dblp", "pages")
+# Networks whose ids are numbers of the publisher, not rows.
+ORDERED = ("cora", "grqc", "hepth")
+PERCENTAGES = (1, 10, 30)
+HELD_OUT = 0.2
+METHODS = ("both", "fold-in", "average")
+COLUMNS = ["network", "new nodes", "percent", "seed", "method", "accuracy", "auc", "seconds"]
+
+
+class Task(NamedTuple):
+    """A graph with new nodes, without some of their edges."""
+
+    graph: efge.Graph  # without the held-out edges
+    new: npt.NDArray[np.bool_]  # which of its nodes are new
+    positives: npt.NDArray[np.int64]  # held-out edges, as rows
+    negatives: npt.NDArray[np.int64]  # pairs without an edge, as rows
+
+
+def make_task(graph: efge.Graph, order: str, percent: int, seed: int) -> Task:
+    random = np.random.default_rng(seed)
+    count = round(graph.n_nodes * percent / 100)
+    ranks = random.permutation(graph.n_nodes) if order == "random" else np.argsort(graph.names)[::-1]
+    new = np.zeros(graph.n_nodes, bool)
+    new[ranks[:count]] = True
+    sources = np.repeat(np.arange(graph.n_nodes), graph.degrees)
+    edges = np.column_stack([sources, graph.indices])[sources <= graph.indices]
+    held_out = new[edges].any(axis=1) & (edges[:, 0] != edges[:, 1]) & (random.random(len(edges)) < HELD_OUT)
+    names = graph.names
+    remaining = efge.as_graph(names[edges[~held_out]], nodes=names.tolist(), directed=False)
+    return Task(remaining, new, edges[held_out], draw_negatives(edges, new, int(held_out.sum()), random))
+
+
+def draw_negatives(edges: Any, new: Any, count: int, random: np.random.Generator) -> Any:
+    known = {tuple(edge) for edge in edges.tolist()}
+    rows, pairs = np.flatnonzero(new), []
+    while len(pairs) < count:
+        pair = int(random.choice(rows)), int(random.integers(len(new)))
+        if pair[0] != pair[1] and (min(pair), max(pair)) not in known:
+            pairs.append(pair)
+    return np.array(pairs, np.int64).reshape(-1, 2)
+
+
+def accuracy(vectors: Any, task: Task, labels: Any) -> float | None:
+    """The fraction of new nodes whose class is predicted; None if there are no classes."""
+    if labels is None:
+        return None
+    classes, numbers = np.unique([labels[name] for name in task.graph.names.tolist()], return_inverse=True)
+    members = numbers[~task.new, None] == np.arange(len(classes))
+    weights = fit_one_vs_rest(add_constant(vectors[~task.new]), members)
+    predicted = decision_function(add_constant(vectors[task.new]), weights).argmax(axis=1)
+    return round(float((predicted == numbers[task.new]).mean()), 4)
+
+
+def auc(vectors: Any, task: Task) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-30)
+    pairs = np.vstack([task.positives, task.negatives])
+    cosines = np.einsum("ij,ij->i", units[pairs[:, 0]], units[pairs[:, 1]])
+    truth = np.repeat([1, 0], [len(task.positives), len(task.negatives)])
+    return round(float(roc_auc_score(truth, cosines)), 4)
+
+
+def timed_fit(graph: efge.Graph, seed: int) -> tuple[Any, float]:
+    start = time.perf_counter()
+    model = efge.EFGE(seed=seed, threads=1).fit(graph)
+    return model, time.perf_counter() - start
+
+
+def measure(task: Task, labels: Any, seed: int) -> Iterator[list[Any]]:
+    """Yield method, scores and seconds of the whole fit, of each method, and of zeros."""
+    names = task.graph.names
+    whole, seconds = timed_fit(task.graph, seed)
+    vectors = whole.embedding_.vectors
+    yield ["whole fit", accuracy(vectors, task, labels), auc(vectors, task), round(seconds, 3)]
+    old, _ = timed_fit(task.graph.subgraph(names[~task.new].tolist()), seed)
+    before = old.embedding_.vectors.copy()
+    for method in METHODS:
+        start = time.perf_counter()
+        vectors = old.transform(task.graph, method)
+        seconds = time.perf_counter() - start
+        if (vectors[~task.new] != before).any():
+            raise AssertionError(f"{method} changed vectors of old nodes")
+        yield [method, accuracy(vectors, task, labels), auc(vectors, task), round(seconds, 3)]
+    vectors = np.where(task.new[:, None], np.float32(0), vectors)
+    yield ["zeros", accuracy(vectors, task, labels), auc(vectors, task), 0.0]
+
+
+def measure_network(name: str, percentages: list[int], seeds: int) -> None:
+    graph, labels = load_network(name)
+    compile_first()
+    for order in ("random", "largest ids") if name in ORDERED else ("random",):
+        for percent in percentages:
+            for seed in range(seeds if order == "random" else 1):
+                task = make_task(graph, order, percent, seed)
+                rows = [[name, order, percent, seed, *found] for found in measure(task, labels, seed)]
+                for row in rows:
+                    print(*row, flush=True)
+                save("newnodes", "scores", COLUMNS, rows, program(), key=4)
+
+
+def compile_first() -> None:
+    """Compile all kernels, so that no time includes that."""
+    ring = [(i, (i + 1) % 20) for i in range(20)]
+    efge.EFGE(seed=0, threads=1, walks_per_node=2).fit(ring).transform([(0, 20), (20, 1)])
+
+
+def measure_million(nodes: int = 1_000_000, new: int = 100) -> None:
+    """Measure new nodes of a large model; its vectors are random, as their values do not change the time."""
+    compile_first()
+    random = np.random.default_rng(0)
+    model = efge.EFGE(seed=0, threads=1, walks_per_node=2).fit([(0, 1), (1, 2)])
+    for name in ("embedding_", "center_embedding_", "context_embedding_"):
+        table = random.standard_normal((nodes, model.dim), np.float32)
+        setattr(model, name, efge.Embedding(table, np.arange(nodes)))
+    model.visits_ = random.integers(1, 1000, nodes)
+    rows = []
+    for method in METHODS:
+        edges = np.column_stack(
+            [np.repeat(np.arange(nodes, nodes + new), 10), random.integers(nodes + new, size=10 * new)]
+        )
+        start = time.perf_counter()
+        model.transform(edges, method)
+        rows.append([method, nodes, new, round(time.perf_counter() - start, 3)])
+        print(*rows[-1], flush=True)
+    save("newnodes", "million", ["method", "nodes", "new nodes", "seconds"], rows, program())
+
+
+def program() -> str:
+    return f"benchmarks/newnodes.py, efge {efge.__version__}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
+    parser.add_argument("--percentages", nargs="+", type=int, default=list(PERCENTAGES))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--million", action="store_true", help="measure a large model instead")
+    options = parser.parse_args()
+    if options.million:
+        measure_million()
+        return
+    for name in options.networks:
+        measure_network(name, options.percentages, options.seeds)
+
+
+if __name__ == "__main__":
+    main()
