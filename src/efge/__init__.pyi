@@ -2,6 +2,10 @@
 from .datasets.catalogue import DatasetError as DatasetError
 from .datasets.loading import Dataset as Dataset
 from .datasets.loading import load_dataset as load_dataset
+from .embedding.alignment import Alignment as Alignment
+from .embedding.alignment import Drift as Drift
+from .embedding.alignment import align as align
+from .embedding.alignment import drift as drift
 from .embedding.embedding import Embedding as Embedding
 from .embedding.index import NeighborIndex as NeighborIndex
 from .embedding.propagation import propagate as propagate

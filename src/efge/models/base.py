@@ -103,6 +103,8 @@ class NodeEmbedder:
             if name in ("score_pairs", "recommend"):
                 known = "EFGE, Node2Vec and LINE do"
                 raise AttributeError(f"{type(self).__name__} gives pairs of nodes no probability to score; {known}")
+            if name == "partial_fit":
+                raise AttributeError(f"{type(self).__name__} cannot be updated; EFGE and Node2Vec can")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _check_fitted(self) -> None:

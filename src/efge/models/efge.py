@@ -247,17 +247,20 @@ class EFGE(PairScorer, WalkEmbedder):
         return self.propagate
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
+        self.embedding_ = self._filtered(self.center_embedding_, walks, self._table_folder(storage))
+
+    def _filtered(self, centers: Embedding, walks: Walks, folder: Path | None = None) -> Embedding:
+        """Return filtered vectors of the nodes of a graph, or the same ones if there is no filter."""
         method = self._filter_method()
         if method is None:
-            return
-        trained = self.center_embedding_.vectors
-        vectors = copy_table(trained, self._table_folder(storage))
+            return centers
+        vectors = copy_table(centers.vectors, folder)
         propagate_vectors(vectors, walks.graph, method, threads=walks.threads)
         isolated = walks.graph.isolated
         vectors[isolated] = 0
-        vectors *= np.float32(min(_mean_length(trained), _MAX_MEAN_LENGTH) / (_mean_length(vectors) or 1.0))
-        vectors[isolated] = trained[isolated]
-        self.embedding_ = Embedding._owning(vectors, walks.graph.names)
+        vectors *= np.float32(min(_mean_length(centers.vectors), _MAX_MEAN_LENGTH) / (_mean_length(vectors) or 1.0))
+        vectors[isolated] = centers.vectors[isolated]
+        return Embedding._owning(vectors, walks.graph.names)
 
     def _table_folder(self, storage: TableStorage) -> Path | None:
         """Return the folder of files for tables that may not fit in memory."""

@@ -35,7 +35,7 @@ _ESTIMATORS = ("EFGE", "DeepWalk", "Node2Vec", "LINE", "HOPE", "NetMF", "ProNE",
 # Tables of vectors besides the embedding, by the names of their attributes.
 _TABLES = {"centers": "center_embedding_", "contexts": "context_embedding_"}
 # Fitted attributes that are arrays of one dimension, and those that are single values, by their types.
-_ARRAYS = {"visits_": "<i8", "singular_values_": "<f8", "eigenvalues_": "<f8"}
+_ARRAYS = {"visits_": "<i8", "singular_values_": "<f8", "eigenvalues_": "<f8", "neighborhoods_": "<u8"}
 _VALUES: dict[str, type] = {
     "seed_": int,
     "walks_per_node_": float,
@@ -45,6 +45,7 @@ _VALUES: dict[str, type] = {
     "form_": str,
     "n_communities_": int,
     "n_iter_": int,
+    "n_updates_": int,
     "threshold_": float,
 }
 
@@ -182,6 +183,9 @@ def _read_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
     for name, kind in _ARRAYS.items():
         if has_entry(archive, name.rstrip("_")):
             fitted[name] = read_entry(archive, name.rstrip("_"), kind, 1)
+    digests = fitted.get("neighborhoods_")
+    if digests is not None and len(digests) != len(embedding):
+        raise EmbeddingError(f"entry 'neighborhoods': each of {len(embedding)} nodes has a digest; got {len(digests)}")
     visits = fitted.get("visits_")
     if visits is not None and (len(visits) != len(embedding) or visits.min(initial=0) < 0):
         raise EmbeddingError(f"entry 'visits': each of {len(embedding)} nodes has a number of visits, 0 or above")

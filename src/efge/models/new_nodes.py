@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from efge.embedding.averaging import OwnVectors, Rows, Vectors, average_neighbors, match_rows
+from efge.embedding.averaging import Floats, OwnVectors, Rows, Vectors, average_neighbors, match_rows
 from efge.errors import GraphError
 from efge.graph.graph import Graph
 from efge.training.fold_in import FrozenTable, fold_in
@@ -40,7 +40,7 @@ def transform_graph(model: NodeEmbedder, graph: Graph, method: str = "auto") -> 
     vectors = np.empty((graph.n_nodes, embedding.dim), np.float32)
     vectors[rows >= 0] = embedding.vectors[rows[rows >= 0]]
     if (rows < 0).any():
-        _check_direction(model, graph, owner)
+        check_direction(model, graph, owner)
         vectors[rows < 0] = _new_vectors(model, graph, rows, _resolve_method(model, method))
     return vectors
 
@@ -56,7 +56,8 @@ def _resolve_method(model: NodeEmbedder, method: str) -> str:
     return known[0] if method == "auto" else method
 
 
-def _check_direction(model: NodeEmbedder, graph: Graph, owner: str) -> None:
+def check_direction(model: NodeEmbedder, graph: Graph, owner: str) -> None:
+    """Raise an error if a graph has directions and the estimator's graph has none, or the other way round."""
     directed = getattr(model, "directed_", graph.directed)
     if directed != graph.directed:
         kinds = {True: "directed", False: "undirected"}
@@ -95,17 +96,17 @@ def fold_in_centers(model: Any, graph: Graph, rows: Rows) -> Vectors:
     return fold_in(walks, nodes, frozen, model._pair_family(), settings, initial)
 
 
-def new_walks(model: Any, graph: Graph) -> Walks:
-    """Return walks on a graph by the parameters of an estimator and the seed that it was fitted with."""
-    length = model.walk_length
-    return Walks(graph, model._strategy(), walk_length=length, seed=model.seed_, threads=model.threads)
+def new_walks(model: Any, graph: Graph, seed: int | None = None) -> Walks:
+    """Return walks on a graph by the parameters of an estimator, with a seed or that of its fit."""
+    seed, length = model.seed_ if seed is None else seed, model.walk_length
+    return Walks(graph, model._strategy(), walk_length=length, seed=seed, threads=model.threads)
 
 
 def _map_to_filtered(new: Vectors, centers: Vectors, filtered: Vectors) -> Vectors:
     """Map vectors of new nodes as centers to the space of filtered vectors, by a linear map of the old nodes.
 
     The filter rotates and scales; what it adds of neighbors is left to means over neighbors. Mapped vectors have the
-    mean length of filtered ones.
+    lengths that the filter would give them.
     """
     chosen = np.unique(np.linspace(0, len(centers) - 1, min(len(centers), _MAP_ROWS)).astype(np.int64))
     # Nodes without edges keep their vectors as they were trained.
@@ -118,7 +119,19 @@ def _map_to_filtered(new: Vectors, centers: Vectors, filtered: Vectors) -> Vecto
         if not ridge:
             return np.zeros_like(new)
         mapped = new.astype(np.float64) @ np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y)
-    norms = np.linalg.norm(mapped, axis=1, keepdims=True)
-    length = np.linalg.norm(y, axis=1).mean()
-    scaled: Vectors = np.divide(length * mapped, norms, out=np.zeros_like(mapped), where=norms > 0).astype(np.float32)
+    norms = np.linalg.norm(mapped, axis=1)
+    lengths = _predict_lengths(*(np.linalg.norm(table, axis=1) for table in (x, y, new)))
+    scales = np.divide(lengths, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled: Vectors = (mapped * scales[:, None]).astype(np.float32)
     return scaled
+
+
+def _predict_lengths(centers: Floats, filtered: Floats, new: Floats) -> Floats:
+    """Return the lengths that a filter gives vectors of certain lengths, by a straight line through those of old ones.
+
+    Some filters keep lengths up to a factor, others make all of them equal.
+    """
+    spread = centers - centers.mean()
+    slope = (spread @ filtered) / max(spread @ spread, 1e-30)
+    predicted: Floats = np.clip(filtered.mean() + slope * (new - centers.mean()), filtered.min(), filtered.max())
+    return predicted

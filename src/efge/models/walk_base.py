@@ -11,16 +11,20 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from efge.embedding.alignment import Drift
 from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
+from efge.models.starting import start_vectors
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.training.checkpoints import Checkpoints
 from efge.training.settings import Settings
+from efge.training.tables import StartVectors
 from efge.training.trainer import Trained, train
 from efge.walks.strategies import CorpusWalk, Strategy
 from efge.walks.walks import Walks
@@ -51,6 +55,9 @@ class WalkEmbedder(NodeEmbedder):
 
     context_embedding_: Embedding
     visits_: npt.NDArray[np.int64]
+    neighborhoods_: npt.NDArray[np.uint64]
+    n_updates_: int
+    drift_: Drift
     seed_: int
     walks_per_node: int | str
     walk_length: int
@@ -76,6 +83,7 @@ class WalkEmbedder(NodeEmbedder):
         mmap: PathLike | None = None,
         workdir: PathLike | None = None,
         cluster: str | None = None,
+        init: Any = None,
     ) -> Self:
         """Learn the vectors of a graph's nodes.
 
@@ -101,6 +109,9 @@ class WalkEmbedder(NodeEmbedder):
         cluster : "auto" or an address, optional
             Train on a Ray cluster (install ``efge[ray]``): the one that runs on this machine, or the one at the
             address. If `partitions` is not set, 16 are used. The result is the same as on one machine.
+        init : Embedding, or fitted estimator, optional
+            Start from its vectors, and an estimator's contexts, instead of random ones; other nodes start from means
+            over their neighbors. It has the dimension of this estimator, and some of the graph's nodes.
 
         Returns
         -------
@@ -126,9 +137,10 @@ class WalkEmbedder(NodeEmbedder):
             # All walks that were given are used.
             settings = replace(settings, until_converged=False)
         storage = TableStorage(mmap, workdir, cluster)
+        start = None if init is None else start_vectors(init, walks.graph, settings, storage.cluster is not None)
         try:
             with reporting_fit(progress) as report:
-                trained = _train(walks, family, settings, report, checkpoints, storage)
+                trained = _train(walks, family, settings, report, checkpoints, storage, start)
         except TrainingError as error:
             self._store_result(walks, error.trained)
             raise
@@ -138,6 +150,61 @@ class WalkEmbedder(NodeEmbedder):
         learned = getattr(self, "center_embedding_", self.embedding_)
         self.diagnostics_ = diagnose(walks.graph, learned, trained, None if settings.softmax else family)
         warn_if_poor(self)
+        return self
+
+    def partial_fit(
+        self: Self,
+        X: Any,  # noqa: N803
+        y: Any = None,
+        *,
+        freeze: bool = False,
+        progress: Callable[[Progress], None] | None = None,
+        checkpoint: Checkpoints | PathLike | None = None,
+    ) -> Self:
+        """Update the vectors after the graph has changed; without an earlier fit, this is `fit`.
+
+        Nodes whose edges have changed are found by `neighborhoods_`. Training goes on from the present vectors, on
+        walks through these nodes, so that it takes a small part of the time of a fit, and vectors stay in their space.
+        New nodes start from what :meth:`transform` gives them, and removed nodes leave. Walks of each update have their
+        own random numbers; the same updates give the same bytes, at any number of threads. EFGE and Node2Vec can be
+        updated.
+
+        Parameters
+        ----------
+        X : Graph, or anything :func:`efge.as_graph` takes
+            The whole graph as it is now.
+        y : ignored
+        freeze : bool
+            Keep the vectors of all old nodes to the byte, and add those of new nodes only.
+        progress : callable, optional
+            As in :meth:`fit`.
+        checkpoint : Checkpoints, or path of a folder, optional
+            As in :meth:`fit`; a resumed update starts from the same model.
+
+        Returns
+        -------
+        WalkEmbedder
+            The estimator itself. `drift_` is a :class:`efge.Drift`: how far old nodes have moved.
+
+        Raises
+        ------
+        TrainingError
+            If vectors become NaN or infinite; the estimator stays as it was.
+
+        Examples
+        --------
+        >>> import efge
+        >>> model = efge.EFGE(dim=4, seed=0).fit([("a", "b"), ("b", "c"), ("c", "a")])
+        >>> model.partial_fit([("a", "b"), ("b", "c"), ("c", "a"), ("c", "new")]).embedding_.names.tolist()
+        ['a', 'b', 'c', 'new']
+        >>> model.partial_fit([("a", "b"), ("b", "new")], freeze=True).drift_.mean
+        0.0
+        """
+        from efge.models.updating import update
+
+        if not hasattr(self, "embedding_"):
+            return self.fit(X, y, progress=progress, checkpoint=checkpoint)
+        update(self, self._as_graph(X), freeze, progress, _prepare_checkpoints(checkpoint))
         return self
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
@@ -174,6 +241,7 @@ class WalkEmbedder(NodeEmbedder):
         self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.visits_, self.directed_ = trained.visits, walks.graph.directed
+        self.neighborhoods_, self.n_updates_ = neighborhood_digests(walks.graph), 0
         self.history_ = trained.history
 
 
@@ -192,13 +260,14 @@ def _train(
     progress: Callable[[Progress], None] | None,
     checkpoints: Checkpoints | None,
     storage: TableStorage,
+    start: StartVectors | None = None,
 ) -> Trained:
     """Train on whole tables, in memory or in mapped files; or on partitions, in files or on a cluster."""
     if not settings.partitions and storage.cluster is None:
         if storage.workdir is not None:
             raise ValueError("workdir is the folder for partitions; set their number too, such as partitions=16")
         folder = None if storage.mmap is None else Path(storage.mmap)
-        return train(walks, family, settings, progress, checkpoints, folder)
+        return train(walks, family, settings, progress, checkpoints, folder, start)
     if storage.mmap is not None:
         raise ValueError("partitions are stored in files already; leave out mmap")
     from efge.training.partitioned.cluster import CLUSTER_PARTITIONS, ClusterEngine

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from efge.errors import TrainingError
 from efge.families.base import Family
 from efge.families.tables import spline_table
-from efge.graph.graph import Graph, Nodes
+from efge.graph.graph import Nodes
 from efge.kernels import fold_in as kernel
 from efge.kernels.sgd import SGDConfig
 from efge.kernels.sgd_step import MAX_ROWS
@@ -28,6 +28,7 @@ from efge.training.noise import alias_table
 from efge.training.settings import Settings
 from efge.training.tables import Floats, allocate_table
 from efge.walks.strategies import Stepper
+from efge.walks.through import reverse
 from efge.walks.walks import Walks
 
 # Steps of each vector, each with two walks: about as often as a node of mean degree is a center in training. On Cora,
@@ -135,18 +136,3 @@ def _fill_walks(batch: Nodes, nodes: Nodes, stepper: Stepper, key: np.uint64, fi
     lengths = np.empty(len(batch), np.int32)
     stepper.walk(np.repeat(nodes, STEPS).astype(batch.dtype), key, first, batch, lengths)
     batch[np.arange(batch.shape[1]) >= lengths[:, None]] = -1
-
-
-def reverse(graph: Graph) -> Graph:
-    """Return a directed graph with all edges turned around.
-
-    Examples
-    --------
-    >>> reverse(Graph([0, 1, 1], [1], directed=True)).neighbors(1)
-    [0]
-    """
-    matrix = graph.to_scipy().T.tocsr()
-    matrix.sort_indices()
-    weights = None if graph.weights is None else matrix.data
-    indptr, indices = matrix.indptr.astype(np.int64), matrix.indices.astype(graph.indices.dtype)
-    return Graph._from_valid(indptr, indices, weights, graph.names, True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections import deque
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -40,12 +42,34 @@ def allocate_table(rows: int, dim: int, allocate: Callable[..., Floats] = np.zer
     return raw[skip : skip + rows * width].reshape(rows, width)
 
 
+class StartVectors(NamedTuple):
+    """Vectors to start from, for some nodes of a graph, instead of random ones."""
+
+    rows: npt.NDArray[np.int64]  # rows of these nodes in the graph
+    centers: Floats
+    contexts: Floats | None  # None if the contexts are not known
+    visits: npt.NDArray[np.int64] | None = None  # of all nodes, to draw negatives by; None for those of the walks
+
+    def digest(self) -> str:
+        """Return a hash of all arrays; a run that started from other vectors must not be resumed."""
+        hashed = hashlib.sha256()
+        for array in self:
+            hashed.update(b"none" if array is None else np.ascontiguousarray(array).tobytes())
+        return hashed.hexdigest()
+
+
 def initial_tables(
-    walks: Source, family: Family, settings: Settings, copies: int = 0, mapped_in: Path | None = None
+    walks: Source,
+    family: Family,
+    settings: Settings,
+    copies: int = 0,
+    mapped_in: Path | None = None,
+    start: StartVectors | None = None,
 ) -> tuple[Floats, Floats]:
     """Return initial centers, small random numbers around zero, and contexts, zeros; non-negative ones are both random.
 
-    If the settings or the graph ask for it, both are factors of the graph's edges instead, as far as there are any.
+    If the settings or the graph ask for it, both are factors of the graph's edges instead, as far as there are any; or
+    they are vectors to start from.
     After the rows of all nodes there is space for `copies` rows. With `mapped_in`, tables are files in that folder.
     """
     allocate = np.zeros if mapped_in is None else _mapped_allocator(mapped_in)
@@ -64,7 +88,11 @@ def initial_tables(
             contexts[begin:end] = 0.0
 
     deque(map_ahead(fill, range(0, n_nodes, _ROWS_PER_CHUNK), walks.threads), maxlen=0)
-    if starts_from_factors(walks, family, settings):
+    if start is not None:
+        centers[start.rows, : settings.dim] = start.centers
+        if start.contexts is not None and not (settings.softmax or settings.one_table):
+            contexts[start.rows, : settings.dim] = start.contexts
+    elif starts_from_factors(walks, family, settings):
         _fill_with_factors(walks, family, settings, centers, contexts)
     return centers, centers if settings.one_table else contexts
 

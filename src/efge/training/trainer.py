@@ -28,7 +28,7 @@ from efge.training.learning_rate import LearningRate
 from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
 from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size, rows_per_step
 from efge.training.settings import Settings
-from efge.training.tables import Floats, initial_tables, starts_from_factors, strip_padding
+from efge.training.tables import Floats, StartVectors, initial_tables, starts_from_factors, strip_padding
 from efge.training.workers import Threads
 from efge.training.workspace import make_workspace, merge_scale, positions_per_chunk
 
@@ -89,17 +89,21 @@ def train(
     progress: Callable[[Progress], None] | None = None,
     checkpoints: Checkpoints | None = None,
     mapped_in: Path | None = None,
+    start: StartVectors | None = None,
 ) -> Trained:
     """Train vectors for the nodes of a graph from its walks; with checkpoints, resume an earlier run.
 
-    Tables are in memory, or in files of the folder `mapped_in` that the system reads and writes as it needs them.
+    With `start`, training starts from given vectors. Tables are in memory, or in files of the folder `mapped_in` that
+    the system reads and writes as it needs them.
     """
     settings.check()
     corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
-    run = _prepare(corpus, family, settings, mapped_in)
+    run = _prepare(corpus, family, settings, mapped_in, start=start)
     centers, contexts = run.tables
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.visits, corpus.pairs)
-    manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, asdict(settings)))
+    begun = {} if start is None else {"start": start.digest()}
+    identity = asdict(settings) | begun
+    manager = CheckpointManager(checkpoints, lambda: run_identity(walks, corpus.visits, family, identity))
     with Threads(walks.threads) as threads, manager.session():
         monitor = _make_monitor(run, threads)
         trained.held_out = monitor.sample
@@ -110,18 +114,25 @@ def train(
 
 
 def _prepare(
-    corpus: Corpus, family: Family, settings: Settings, mapped_in: Path | None = None, n_blocks: int | None = None
+    corpus: Corpus,
+    family: Family,
+    settings: Settings,
+    mapped_in: Path | None = None,
+    n_blocks: int | None = None,
+    start: StartVectors | None = None,
 ) -> _Run:
     """Build the tables and everything else that the kernels need; `n_blocks` overrides the blocks of a round."""
     tree = huffman(corpus.visits) if settings.softmax else NO_TREE
     splines = spline_table(family, "gradient")
-    noise = alias_table(noise_weights(corpus.visits, settings.noise_power))
+    visits = corpus.visits if start is None or start.visits is None else start.visits
+    noise = alias_table(noise_weights(visits, settings.noise_power))
     config = _make_config(corpus, family, settings, splines)
     workspace = make_workspace(corpus, config, tree, settings, n_blocks)
-    tables = initial_tables(corpus.walks, family, settings, len(workspace.current.row_location), mapped_in)
+    tables = initial_tables(corpus.walks, family, settings, len(workspace.current.row_location), mapped_in, start)
     scale = merge_scale(corpus, tree, len(workspace.current.bounds))
     model = kernel.Model(*tables, splines, *noise, *tree, scale)
-    rate = LearningRate.of(settings, family, corpus.positions, starts_from_factors(corpus.walks, family, settings))
+    learned = start is not None or starts_from_factors(corpus.walks, family, settings)
+    rate = LearningRate.of(settings, family, corpus.positions, learned)
     return _Run(corpus, family, settings, model, config, workspace, rate)
 
 

@@ -1,0 +1,151 @@
+"""Updates of a fitted estimator after its graph has changed: old vectors are kept, or move where edges have changed.
+
+Digests of neighborhoods tell which nodes have other edges than before. New nodes get vectors by fold-in. Without
+`freeze`, training then goes on from there, on walks through the changed nodes, with negatives among all nodes. At the
+end, the filter is applied to the whole graph, and its result is rotated to where the vectors were before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.embedding.alignment import align, drift
+from efge.embedding.averaging import Rows, Vectors, average_neighbors, match_rows
+from efge.embedding.embedding import Embedding
+from efge.errors import EmbeddingError
+from efge.graph.graph import Graph
+from efge.graph.neighborhoods import neighborhood_digests
+from efge.models.diagnostics import diagnose
+from efge.models.new_nodes import check_direction, fold_in_centers, new_walks, transform_graph
+from efge.progress import Progress
+from efge.random import stream_key
+from efge.training.checkpoints import Checkpoints
+from efge.training.fold_in import FrozenTable, fold_in
+from efge.training.settings import Settings
+from efge.training.tables import StartVectors
+from efge.training.trainer import Trained, train
+from efge.walks.through import WalksThrough
+from efge.walks.walks import Walks
+
+# Walks through each changed node.
+_WALKS_PER_NODE = 20
+
+
+class _Tables(NamedTuple):
+    """Tables of the nodes of the changed graph, in its order."""
+
+    centers: Vectors
+    contexts: Vectors
+    visits: npt.NDArray[np.int64]
+
+
+def update(
+    model: Any,
+    graph: Graph,
+    freeze: bool,
+    progress: Callable[[Progress], None] | None = None,
+    checkpoints: Checkpoints | None = None,
+) -> None:
+    """Replace what an estimator has learned by what fits a changed graph; if that fails, it stays as it is."""
+    _check(model)
+    before, owner = model.embedding_, f"the fitted {type(model).__name__}"
+    rows = match_rows(graph, before.names, before._index, owner)
+    check_direction(model, graph, owner)
+    digests = neighborhood_digests(graph)
+    changed = (rows < 0) | (digests != np.append(model.neighborhoods_, np.uint64(0))[rows])
+    tables = _extend_tables(model, graph, rows)
+    walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
+    fitted: dict[str, Any] = {"neighborhoods_": digests, "visits_": tables.visits}
+    if freeze or not changed.any():
+        vectors = transform_graph(model, graph)
+    else:
+        trained = _train(model, walks, tables, np.flatnonzero(changed), progress, checkpoints)
+        tables = tables._replace(centers=trained.centers, contexts=trained.contexts)
+        vectors = _filter(model, walks, Embedding._owning(trained.centers, graph.names))
+        fitted["history_"] = trained.history
+    _store(model, graph, tables, vectors, fitted)
+    model.drift_ = drift([before, model.embedding_], aligned=True)
+
+
+def _check(model: Any) -> None:
+    name = type(model).__name__
+    if "fold-in" not in model._new_node_methods():
+        reason = "its walks are given" if hasattr(model, "context_embedding_") else "it has no vectors of contexts"
+        raise ValueError(f"{name} cannot be updated, as {reason}; fit it to the whole graph")
+    if getattr(model, "partitions", None):
+        raise ValueError("partial_fit trains whole tables; set_params(partitions=None), or fit the whole graph")
+    if not hasattr(model, "neighborhoods_"):
+        raise EmbeddingError(f"this {name} was saved by an earlier version, without neighborhoods_; fit it again")
+
+
+def _extend_tables(model: Any, graph: Graph, rows: Rows) -> _Tables:
+    """Return the tables of a graph's nodes: old rows as they are, and new ones by fold-in; removed nodes leave."""
+    old, new = rows >= 0, rows < 0
+    known = getattr(model, "center_embedding_", model.embedding_).vectors
+    centers, contexts = (np.empty((graph.n_nodes, known.shape[1]), np.float32) for _ in range(2))
+    visits = np.zeros(graph.n_nodes, np.int64)
+    centers[old], contexts[old] = known[rows[old]], model.context_embedding_.vectors[rows[old]]
+    visits[old] = model.visits_[rows[old]]
+    if new.any():
+        centers[new] = fold_in_centers(model, graph, rows)
+        contexts[new] = _fold_in_contexts(model, graph, rows)
+        degrees = np.bincount(graph.indices, minlength=graph.n_nodes) + graph.degrees
+        per_edge = visits[old].sum() / max(int(degrees[old].sum()), 1)
+        visits[new] = np.maximum(np.round(degrees[new] * per_edge), 1)
+    return _Tables(centers, contexts, visits)
+
+
+def _fold_in_contexts(model: Any, graph: Graph, rows: Rows) -> Vectors:
+    """Return vectors of new nodes as contexts, given the centers; negatives are centers, as often as they are visited."""
+    settings = model._settings()
+    centers = getattr(model, "center_embedding_", model.embedding_).vectors
+    frozen = FrozenTable(centers, rows, model.visits_.astype(np.float64))
+    nodes = np.flatnonzero(rows < 0).astype(graph.indices.dtype)
+    initial = average_neighbors(graph, rows, model.context_embedding_.vectors)
+    return fold_in(new_walks(model, graph), nodes, frozen, model._pair_family(), settings, initial)
+
+
+def _train(
+    model: Any,
+    walks: Walks,
+    tables: _Tables,
+    changed: Rows,
+    progress: Callable[[Progress], None] | None,
+    checkpoints: Checkpoints | None,
+) -> Trained:
+    """Train all tables on walks through the changed nodes."""
+    settings: Settings = replace(model._settings(), until_converged=False, init="random", patience=None, epochs=1)
+    reach = min(int(settings.window), int(model.walk_length) - 1)
+    through = WalksThrough(walks, changed.astype(walks.graph.indices.dtype), _WALKS_PER_NODE, max(reach, 1))
+    start = StartVectors(np.arange(walks.graph.n_nodes), *tables)
+    return train(through, model._pair_family(), settings, progress, checkpoints, start=start)
+
+
+def _filter(model: Any, walks: Walks, centers: Embedding) -> Vectors:
+    """Return the vectors that users see: filtered, if the estimator does that, and rotated to where they were."""
+    if not hasattr(model, "_filtered"):
+        return centers.vectors
+    filtered: Embedding = model._filtered(centers, walks)
+    if filtered is centers:
+        return centers.vectors
+    vectors: Vectors = align(model.embedding_, filtered).embedding.vectors.copy()
+    isolated = walks.graph.isolated
+    vectors[isolated] = centers.vectors[isolated]
+    return vectors
+
+
+def _store(model: Any, graph: Graph, tables: _Tables, vectors: Vectors, fitted: dict[str, Any]) -> None:
+    centers = Embedding._owning(tables.centers, graph.names)
+    is_filtered = getattr(model, "center_embedding_", model.embedding_) is not model.embedding_
+    embedding = Embedding._owning(vectors, graph.names) if is_filtered else centers
+    fitted |= {"embedding_": embedding, "context_embedding_": Embedding._owning(tables.contexts, graph.names)}
+    if hasattr(model, "center_embedding_"):
+        fitted["center_embedding_"] = centers
+    fitted["diagnostics_"] = diagnose(graph, centers)
+    fitted["n_updates_"] = model.n_updates_ + 1
+    vars(model).update(fitted)
