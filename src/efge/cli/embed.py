@@ -36,6 +36,7 @@ from efge.cli.options import (
     with_options,
 )
 from efge.cli.outputs import ForceFlag, check_outputs
+from efge.cli.update import check_update, update_model
 from efge.progress import Advance, counter, describe_likelihood
 from efge.system import available_threads
 
@@ -246,6 +247,16 @@ def embed(
         bool,
         typer.Option("--tune", help="First choose family, window and filter by held-out edges; see efge tune."),
     ] = False,
+    update: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL",
+            help="Update a saved model to the graph instead of fitting a new one: old vectors move where edges have"
+            " changed.",
+            show_default=False,
+        ),
+    ] = None,
+    freeze: Annotated[bool, typer.Option("--freeze", help="With --update, keep old vectors to the byte.")] = False,
     plot: PlotOption = None,
     force: ForceFlag = False,
     **options: Any,
@@ -260,12 +271,16 @@ def embed(
     arguments = {"graph": graph, "output": output, "model": model, "family_options": family_option}
     settings = {name: value for name, value in arguments.items() if value}
     settings |= select_options(options, READING_OPTIONS) | select_options(options, MODEL_OPTIONS)
+    execution = select_options(options, EXECUTION_OPTIONS)
+    if update is not None or freeze:
+        path = check_update(update, execution, {"config": config, "plot": plot, "tune": tune or None})
+        update_model(path, settings, freeze, _checkpoint_options(execution), save_model, to, force)
+        return
     run = runs.resolve_run(config, settings)
     if tune:
         from efge.cli.tune import check_tunable
 
         check_tunable(run, settings)
-    execution = select_options(options, EXECUTION_OPTIONS)
     partition_options = _partition_options(run, execution)
     estimator = runs.make_model(run.model, run.family_options, run.parameters)
     check_writable(run.output, to)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 import numpy.typing as npt
 
@@ -22,9 +24,23 @@ def spline_table(family: Family, method: str) -> npt.NDArray[np.float32]:
     """Return a family's gradient or log-probability for observations 0 and 1, as a cubic polynomial for each interval.
 
     The shape is [2, intervals + 1, 4]: observation, interval, and the coefficients of 1, u, u**2, u**3, where u in
-    [0, 1) is the position in the interval. Intervals are halved until the error is at most a millionth of the largest
-    value, or until there are very many, as for a gradient that jumps. The last interval holds the value at the upper
-    bound.
+    [0, 1) is the position in the interval. The last interval holds the value at the upper bound.
+    """
+    # Computing a table takes longer than the vector of a new node. What a user's own family computes may change.
+    is_builtin = type(family).__module__ == "efge.families.builtin"
+    table = _builtin_table(family, method, family.bounds) if is_builtin else _compute_table(family, method)
+    return table.copy()
+
+
+@lru_cache(maxsize=32)
+def _builtin_table(family: Family, method: str, bounds: tuple[float, float]) -> npt.NDArray[np.float32]:
+    return _compute_table(family, method)
+
+
+def _compute_table(family: Family, method: str) -> npt.NDArray[np.float32]:
+    """Halve intervals until the error is at most a millionth of the largest value.
+
+    Or until there are very many intervals, as for a gradient that jumps.
     """
     intervals = _MIN_INTERVALS
     while True:

@@ -57,10 +57,18 @@ def _row_chunks(graph: Graph) -> list[int]:
 
 
 def _name_keys(names: Names) -> Digests:
+    """Return a hash of each name; an integer has the same one among integers and among other names."""
     if names.dtype != object:
         return _mix(names.astype(np.uint64))
-    texts = (f"{type(name).__name__} {name!r}" for name in names.tolist())
-    return Fields.from_texts(text.encode("utf-8", "replace").decode() for text in texts).keys(0)[:, 0].copy()
+    items = names.tolist()
+    keys = np.empty(len(items), np.uint64)
+    is_integer = np.array([type(name) is int and -(2**63) <= name < 2**63 for name in items], bool)
+    integers = np.array([name for name, integer in zip(items, is_integer, strict=True) if integer], np.int64)
+    keys[is_integer] = _mix(integers.astype(np.uint64))
+    others = [name for name, integer in zip(items, is_integer, strict=True) if not integer]
+    texts = (f"{type(name).__name__} {name!r}".encode("utf-8", "replace").decode() for name in others)
+    keys[~is_integer] = Fields.from_texts(texts).keys(0)[:, 0]
+    return keys
 
 
 def _mix(values: Digests) -> Digests:

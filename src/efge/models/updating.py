@@ -32,8 +32,9 @@ from efge.training.trainer import Trained, train
 from efge.walks.through import WalksThrough
 from efge.walks.walks import Walks
 
-# Walks through each changed node.
-_WALKS_PER_NODE = 20
+# Walks through each changed node. After 20 updates that add 2 % of Cora's nodes each, the AUC of links was .010 below a
+# new fit's with 40 and .013 below with 20; classes were no worse with either.
+_WALKS_PER_NODE = 40
 
 
 class _Tables(NamedTuple):
@@ -101,7 +102,7 @@ def _extend_tables(model: Any, graph: Graph, rows: Rows) -> _Tables:
 
 
 def _fold_in_contexts(model: Any, graph: Graph, rows: Rows) -> Vectors:
-    """Return vectors of new nodes as contexts, given the centers; negatives are centers, as often as they are visited."""
+    """Return vectors of new nodes as contexts, given the centers; negatives are centers by their visits."""
     settings = model._settings()
     centers = getattr(model, "center_embedding_", model.embedding_).vectors
     frozen = FrozenTable(centers, rows, model.visits_.astype(np.float64))

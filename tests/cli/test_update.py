@@ -1,0 +1,65 @@
+"""Updates of saved models on the command line."""
+
+from __future__ import annotations
+
+import networkx as nx
+import pytest
+
+import efge
+from helpers import assert_fails, run
+
+CLUB = nx.karate_club_graph()
+QUICK = ("--dim", 4, "--walks-per-node", 3, "--seed", 1, "--threads", 1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("updates")
+    old = [(u, v) for u, v in CLUB.edges if v != 33]
+    for name, edges in {"old.txt": old, "new.txt": CLUB.edges}.items():
+        (folder / name).write_text("".join(f"{u} {v}\n" for u, v in edges))
+    for model, options in {"model": QUICK, "hope": ("-m", "hope", "--dim", 4)}.items():
+        done = run("embed", "old.txt", "-o", f"{model}.v.npz", *options, "--save-model", f"{model}.npz", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("freeze", [False, True])
+def test_an_update_is_that_of_the_library(folder, freeze):
+    flags = ("--freeze",) if freeze else ()
+    arguments = ("embed", "new.txt", "--update", "model.npz", "-o", "out.npz", "--save-model", "next.npz", *flags)
+    done = run(*arguments, "--force", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    expected = efge.EFGE.load(folder / "model.npz").partial_fit(folder / "new.txt", freeze=freeze)
+    assert efge.Embedding.load(folder / "out.npz") == expected.embedding_
+    assert efge.EFGE.load(folder / "next.npz").context_embedding_ == expected.context_embedding_
+    assert "updated model.npz in " in done.stderr
+    assert ": 1 nodes came, 0 left, and old ones moved by a cosine distance of " in done.stderr
+    assert ("of 0.000 on average\n" in done.stderr) == freeze
+
+
+def test_a_model_may_be_replaced_by_its_update(folder):
+    (folder / "own.npz").write_bytes((folder / "model.npz").read_bytes())
+    done = run("embed", "new.txt", "--update", "own.npz", "-o", "own.v.npz", "--save-model", "own.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert efge.EFGE.load(folder / "own.npz").n_updates_ == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (
+            ["--update", "model.npz", "--dim", "8"],
+            "--dim cannot be changed by an update; model.npz keeps",
+        ),
+        (["--update", "model.npz", "-m", "hope"], "--model cannot be changed by an update; model.npz keeps its own"),
+        (["--update", "hope.npz"], "hope.npz: HOPE cannot be updated; EFGE and Node2Vec can"),
+        (["--update", "model.npz", "--mmap"], "--mmap is for a new fit; leave it out, or leave out --update"),
+        (["--update", "model.npz", "--plot", "p.png"], "--plot is for a new fit"),
+        (["--freeze"], "--freeze keeps the vectors of a model that is updated; add --update MODEL"),
+        (["--update", "old.txt"], "old.txt: "),
+    ],
+)
+def test_updates_that_make_no_sense_are_refused(folder, arguments, message):
+    assert_fails(run("embed", "new.txt", "-o", "none.npz", *arguments, cwd=folder), message)
+    assert not (folder / "none.npz").exists()
