@@ -39,11 +39,12 @@ def update_model(
     estimator = _load(path, settings)
     reading = {name: settings[name] for name in READING_OPTIONS if name in settings}
     network = runs.read_graph(settings["graph"], reading)
-    _update(estimator, path, network, freeze, checkpoint)
+    summary = _update(estimator, path, network, freeze, checkpoint)
     estimator.embedding_.save(settings["output"], to)
     if save_model is not None:
         estimator.save(save_model)
     log_info(f"wrote {estimator.embedding_!r} to {settings['output']}")
+    log_info(summary)
 
 
 def check_update(path: str | None, execution: Mapping[str, Any], others: Mapping[str, Any]) -> str:
@@ -75,8 +76,8 @@ def _load(path: str, settings: Mapping[str, Any]) -> Any:
     return estimator.set_params(threads=settings.get("threads"))
 
 
-def _update(estimator: Any, path: str, network: Any, freeze: bool, checkpoint: Mapping[str, Any]) -> None:
-    """Update a model, show its progress, and say how far old nodes have moved."""
+def _update(estimator: Any, path: str, network: Any, freeze: bool, checkpoint: Mapping[str, Any]) -> str:
+    """Update a model, show its progress, and return a line that says how far old nodes have moved."""
     start, before = time.perf_counter(), estimator.embedding_
     with progress("training", "pairs") as advance:
 
@@ -87,7 +88,7 @@ def _update(estimator: Any, path: str, network: Any, freeze: bool, checkpoint: M
     is_old = before._index.rows(estimator.embedding_.names) >= 0
     drift, kept = estimator.drift_, int(is_old.sum())
     most = f"; most: {drift.most(1)[0][0]}, {drift.most(1)[0][1]:.3f}" if drift.mean else ""
-    log_info(
+    return (
         f"updated {path} in {format_duration(time.perf_counter() - start)}: {len(is_old) - kept:,} nodes came,"
         f" {len(before) - kept:,} left, and old ones moved by a cosine distance of {drift.mean:.3f} on average{most}"
     )

@@ -45,6 +45,8 @@ class DeepWalk(WalkEmbedder):
         "pairs" trained so far, and the mean "log_likelihood" of held-out pairs at that point.
     visits_ : array of int
         How often the walks visit each node, in the order of the rows.
+    neighborhoods_ : array of int
+        A digest of the edges of each node.
     directed_ : bool
         Whether the graph is directed.
     diagnostics_ : Diagnostics

@@ -49,6 +49,12 @@ class Node2Vec(PairScorer, WalkEmbedder):
         point.
     visits_ : array of int
         How often the walks visit each node, in the order of the rows.
+    neighborhoods_ : array of int
+        A digest of the edges of each node, by which :meth:`partial_fit` finds what has changed.
+    n_updates_ : int
+        Number of updates by :meth:`partial_fit` since the fit.
+    drift_ : Drift
+        After an update: how far old nodes have moved.
     directed_ : bool
         Whether the graph is directed.
     diagnostics_ : Diagnostics
