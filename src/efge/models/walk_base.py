@@ -158,7 +158,7 @@ class WalkEmbedder(NodeEmbedder):
         y: Any = None,
         *,
         freeze: bool = False,
-        progress: Callable[[Progress], None] | None = None,
+        progress: FitProgress = None,
         checkpoint: Checkpoints | PathLike | None = None,
     ) -> Self:
         """Update the vectors after the graph has changed; without an earlier fit, this is `fit`.
@@ -176,7 +176,7 @@ class WalkEmbedder(NodeEmbedder):
         y : ignored
         freeze : bool
             Keep the vectors of all old nodes to the byte, and add those of new nodes only.
-        progress : callable, optional
+        progress : bool or callable, optional
             As in :meth:`fit`.
         checkpoint : Checkpoints, or path of a folder, optional
             As in :meth:`fit`; a resumed update starts from the same model.
@@ -204,7 +204,9 @@ class WalkEmbedder(NodeEmbedder):
 
         if not hasattr(self, "embedding_"):
             return self.fit(X, y, progress=progress, checkpoint=checkpoint)
-        update(self, self._as_graph(X), freeze, progress, _prepare_checkpoints(checkpoint))
+        checkpoints = _prepare_checkpoints(checkpoint)
+        with reporting_fit(progress, "updating") as report:
+            update(self, self._as_graph(X), freeze, report, checkpoints)
         return self
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
