@@ -13,7 +13,7 @@ from efge.errors import EvaluationError
 from efge.families.builtin import FAMILIES
 from efge.models.base import NodeEmbedder
 
-# Measured in benchmarks/choosing.py: families and windows differ most between graphs, and filters cost little to try.
+# Families and windows differ most between graphs, and filters cost little to try.
 DEFAULT_SPACE: dict[str, list[Any]] = {
     "family": ["bernoulli", "poisson", "normal"],
     "window": [1, 2, 5, 10],
