@@ -53,6 +53,7 @@ lint: $(VENV)/test.stamp
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/codespell
+	$(VENV)/bin/bandit --quiet --recursive --configfile pyproject.toml src tools
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports
 

@@ -1,10 +1,13 @@
 """Fixtures of all tests, and reproducible runs of hypothesis."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from efge.system import STOP_SIGNALS
 
 settings.register_profile(
     "efge",
@@ -15,6 +18,12 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 settings.load_profile("efge")
+
+# Whoever runs the tests in the background, or with nohup, ignores signals that tests send to the processes they start;
+# these would inherit that.
+for number in STOP_SIGNALS:
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 @pytest.fixture

@@ -141,9 +141,9 @@ def pubmed_file():
 
 SMALL_NETWORKS = {
     "blogcatalog": (blogcatalog_file, {"nodes": 4, "edges": 3, "classes": 3}),
-    "ppi": (node2vec_file, {"nodes": 4, "edges": 4, "self_loops": 1, "classes": 3, "components": 1}),
+    "ppi": (node2vec_file, {"nodes": 4, "edges": 4, "self_loops": 1, "classes": 3, "components": 1, "structure": None}),
     "wikipedia": (lambda: node2vec_file([2, 0.5, 3, 7]), {"nodes": 4, "edges": 4, "self_loops": 1, "classes": 3}),
-    "pubmed": (pubmed_file, {"nodes": 3, "edges": 3, "self_loops": 1}),
+    "pubmed": (pubmed_file, {"nodes": 3, "edges": 3, "self_loops": 1, "structure": None}),
 }
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import efge
 from efge.io.files import parse_toml
+from helpers import run, run_in_subprocess
 
 ROOT = Path(__file__).parents[1]
 SOURCES = ROOT / "src" / "efge"
@@ -180,10 +181,11 @@ def test_public_names_have_docstrings_with_an_example():
     assert sorted(efge.__all__) == dir(efge)
 
 
-def run(*arguments, **options):
-    environment = os.environ | {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}
-    command = [sys.executable, "-m", "efge", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, env=environment, check=False, **options)
+@pytest.fixture
+def plain(monkeypatch):
+    """Let help pages be as on a wide terminal without colors."""
+    for name, value in {"NO_COLOR": "1", "TERM": "dumb", "COLUMNS": "120"}.items():
+        monkeypatch.setenv(name, value)
 
 
 @pytest.fixture
@@ -206,7 +208,7 @@ def test_info_describes_a_graph(friends):
 
 
 def test_info_reads_standard_input():
-    assert re.search(r"^edges +2$", run("info", "-", input="a b\nb c\n").stdout, re.MULTILINE)
+    assert re.search(r"^edges +2$", run_in_subprocess("info", "-", input="a b\nb c\n").stdout, re.MULTILINE)
 
 
 def test_walks_are_written(friends, tmp_path):
@@ -217,7 +219,7 @@ def test_walks_are_written(friends, tmp_path):
 
 
 def test_walks_go_to_standard_output_and_to_devices(friends):
-    done = run("walks", friends, "-o", "-", "--seed", "3")
+    done = run_in_subprocess("walks", str(friends), "-o", "-", "--seed", "3")
     assert [line.split() for line in done.stdout.splitlines()] == list(efge.Walks(friends, seed=3))
     assert run("walks", friends, "-o", "/dev/null").returncode == 0
     assert not Path("/dev/null").is_file()
@@ -245,7 +247,7 @@ def test_invalid_input_is_a_one_line_error_with_exit_code_2(friends, tmp_path, a
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["friends.csv"]
 
 
-def test_help_ends_with_an_example():
+def test_help_ends_with_an_example(plain):
     for command in ("info", "walks"):
         assert f"Example: efge {command}" in run(command, "--help").stdout
 

@@ -466,6 +466,23 @@ def test_output_can_go_to_a_pipe(folder):
     assert not list(folder.glob("-*"))
 
 
+def test_a_configuration_that_names_code_needs_the_users_word(folder):
+    (folder / "own.py").write_text("raise SystemExit('this was run')\n")
+    (folder / "run.toml").write_text('graph = "friends.csv"\noutput = "v.npz"\nmodel = "own.py:Family"\n')
+    done = run("embed", "--config", "run.toml", cwd=folder)
+    assert_fails(done, "run.toml: its model 'own.py:Family' is code, which would be run; add --allow-code if you trust")
+    assert run("embed", "--config", "run.toml", "--allow-code", cwd=folder).returncode == "this was run"
+    done = run("embed", "--config", "run.toml", "-m", "hope", "--dim", "2", "--quiet", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_command_line_escapes_formulas(folder):
+    (folder / "formulas.txt").write_text("=1+1 bob\nbob cid\n")
+    run("embed", "formulas.txt", "-o", "v.csv", "-m", "hope", "--dim", "2", "--quiet", cwd=folder)
+    assert '"\'=1+1",' in (folder / "v.csv").read_text()
+    assert "=1+1" in efge.Embedding.load(folder / "v.csv")
+
+
 def test_a_closed_pipe_is_no_error(folder):
     command = f"{sys.executable} -m efge walks friends.csv -o - --walks-per-node 5000 | head -1"
     done = subprocess.run(command, shell=True, capture_output=True, text=True, cwd=folder)
@@ -476,16 +493,11 @@ def test_a_closed_pipe_is_no_error(folder):
 def test_ctrl_c_leaves_no_files(folder):
     edges = "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(3000, 5, seed=0).edges)
     (folder / "large.txt").write_text(edges)
-    # What is compiled is compiled before: callbacks of the compiler can swallow an interrupt.
-    first = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "first.npz", "--walks-per-node", "1"]
-    subprocess.run(first, cwd=folder, check=True, capture_output=True)
-    for path in folder.glob("first.npz*"):
-        path.unlink()
     command = [sys.executable, "-m", "efge", "embed", "large.txt", "-o", "v.npz", "--epochs", "200", "--verbose"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=folder)
     while not process.stderr.readline().startswith("efge: EFGE("):  # printed just before training starts
         assert process.poll() is None
-    time.sleep(2)
+    time.sleep(1)
     process.send_signal(signal.SIGINT)
     message = process.communicate(timeout=30)[1]
     assert process.returncode == 130

@@ -1,10 +1,12 @@
 """Loading of data sets: from a folder, the cache or the publisher; wrong data never enters the cache."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pooch
@@ -12,6 +14,7 @@ import pytest
 
 import efge
 from efge.datasets import DATASETS, DatasetError, load_dataset, publishers
+from efge.datasets.structure import structure_fingerprint
 from published_files import (
     OTHER_NETWORKS,
     PAPER_NETWORKS,
@@ -331,3 +334,48 @@ def test_a_data_set_is_ready_for_an_estimator(networks, cache, monkeypatch):
     dolphins = load_dataset("dolphins")
     vectors = efge.EFGE(dim=8, seed=0).fit(dolphins.graph).embedding_
     assert all(vectors[name].shape == (8,) for name in dolphins.labels)
+
+
+def test_an_address_without_encryption_is_refused(monkeypatch, cache):
+    assert all(address.startswith("https://") for info in DATASETS.values() for address in info.addresses)
+    address = "http://example.com/dolphins.zip"
+    monkeypatch.setitem(DATASETS, "dolphins", replace(DATASETS["dolphins"], addresses=(address,)))
+    with pytest.raises(DatasetError, match=re.escape(f"{address}: an address must begin with https://")):
+        load_dataset("dolphins")
+
+
+def test_a_redirection_to_an_address_without_encryption_is_refused(publish, publisher):
+    def redirect(request):
+        request.send_response(302)
+        request.send_header("Location", "http://example.com/dolphins.zip")
+        request.end_headers()
+
+    publish("dolphins", redirect)
+    with pytest.raises(DatasetError, match=r"example\.com/dolphins\.zip: an address must begin with https"):
+        load_dataset("dolphins")
+
+
+def test_a_file_of_any_size_does_not_fill_the_disk(publish, monkeypatch):
+    monkeypatch.setattr("efge.datasets.loading._MAX_DOWNLOAD_SIZE", 1000)
+    publish("dolphins", bytes(1001))
+    with pytest.raises(DatasetError, match="a file has at most 1,000 bytes; this one has more"):
+        load_dataset("dolphins")
+
+
+def test_a_network_of_another_structure_is_refused_however_it_is_numbered(publish):
+    publish("ppi", node2vec_file(), **SMALL_NETWORKS["ppi"][1] | {"structure": DATASETS["ppi"].structure})
+    with pytest.raises(DatasetError, match="the counts match, but edges or classes differ"):
+        load_dataset("ppi")
+
+
+def test_the_structure_of_a_network_does_not_depend_on_numbers_but_on_every_edge_and_class():
+    edges = [(0, 1), (1, 2), (2, 3), (3, 0), (3, 4), (4, 4)]
+    labels = {0: "a", 1: "a", 2: ("a", "b"), 3: "c"}
+    renumbered = [(9 - a, 9 - b) for a, b in reversed(edges)]
+    swapped = {9 - node: value for node, value in labels.items()}
+    expected = structure_fingerprint(efge.as_graph(edges), labels)
+    assert structure_fingerprint(efge.as_graph(renumbered), swapped) == expected
+    others = [[*edges[:4], (2, 4), (4, 4)], [*edges[:4], (3, 4), (3, 3)], [*edges[:3], (3, 1), *edges[4:]]]
+    found = {structure_fingerprint(efge.as_graph(other), labels) for other in others[1:]}
+    assert expected not in found
+    assert structure_fingerprint(efge.as_graph(edges), labels | {3: "b"}) != expected

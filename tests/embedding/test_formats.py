@@ -323,7 +323,7 @@ def valid_files(tmp_path_factory):
     files = {}
     for kind in FORMATS:
         path = save_as(random_embedding(4, 3, ["ann", "b b", "é", 'c"\n']), folder, kind)
-        files[kind] = [*path.iterdir()] if path.is_dir() else [path]
+        files[kind] = sorted(path.iterdir()) if path.is_dir() else [path]
     return files
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from efge import Embedding
+from efge import Embedding, EmbeddingError
 from helpers_embedding import load_error, random_embedding, save_as
 
 
@@ -77,3 +77,18 @@ def test_frames_saved_by_pandas_are_read(tmp_path):
 def test_a_malformed_parquet_is_an_error(tmp_path, table, message):
     pq.write_table(table, tmp_path / "v.parquet")
     assert message in load_error(tmp_path / "v.parquet")
+
+
+def test_a_flipped_bit_in_the_data_is_never_read_as_another_vector(tmp_path):
+    embedding = random_embedding(6, 4, list("abcdef"))
+    content = save_as(embedding, tmp_path, "parquet").read_bytes()
+    # The footer, whose size is in the last bytes, has no checksum.
+    data = len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    path, refused = tmp_path / "flipped.parquet", 0
+    for position in range(4, data, 2):
+        path.write_bytes(content[:position] + bytes([content[position] ^ 4]) + content[position + 1 :])
+        try:
+            assert Embedding.load(path) == embedding, position
+        except EmbeddingError:
+            refused += 1
+    assert refused > 60

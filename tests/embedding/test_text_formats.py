@@ -110,3 +110,28 @@ def test_a_header_with_false_counts_takes_no_memory(write):
         with peak_memory() as peak:
             load_error(path)
         assert peak() < 20e6
+
+
+HOSTILE_NAMES = ["=1+1", "+1", "-x", "@SUM(A1)", "'=1+1", "''@x", "'quoted'", "plain", "a=b", "-5", 7, -5]
+
+
+@pytest.mark.parametrize("escape_formulas", [False, True])
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_names_that_look_like_formulas_come_back(tmp_path, suffix, escape_formulas):
+    embedding = Embedding(np.eye(len(HOSTILE_NAMES)), HOSTILE_NAMES)
+    path = tmp_path / f"vectors.{suffix}"
+    embedding.save(path, escape_formulas=escape_formulas)
+    assert Embedding.load(path) == embedding
+    cells = [line.replace("\t", ",").split(",")[0].strip('"') for line in path.read_text().splitlines()[1:]]
+    texts = [cell for cell, name in zip(cells, HOSTILE_NAMES, strict=True) if isinstance(name, str)]
+    assert any(cell.startswith(("=", "+", "-", "@")) for cell in texts) != escape_formulas
+
+
+@pytest.mark.parametrize("escape_formulas", [False, True])
+def test_names_that_look_like_formulas_come_back_from_the_projector(tmp_path, escape_formulas):
+    names = [name for name in HOSTILE_NAMES if isinstance(name, str)]
+    embedding = Embedding(np.eye(len(names)), names)
+    embedding.save(tmp_path / "projector", "tensorboard", escape_formulas=escape_formulas)
+    assert Embedding.load(tmp_path / "projector") == embedding
+    lines = (tmp_path / "projector" / "metadata.tsv").read_text().splitlines()
+    assert any(line.startswith(("=", "+", "-", "@")) for line in lines) != escape_formulas

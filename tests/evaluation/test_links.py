@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.base import BaseEstimator
 
 import efge
 from efge.evaluation.heuristics import HEURISTICS
-from efge.evaluation.links import ALL_FEATURES, link_metrics, link_prediction, pair_scores
+from efge.evaluation.links import ALL_FEATURES, FEATURES, link_metrics, link_prediction, pair_scores
 from efge.evaluation.splits import LinkSplit, split_links
 
 
@@ -167,3 +170,34 @@ def test_a_feature_that_is_worse_than_chance_is_explained():
     assert len(below) == 1
     assert below[0].startswith("opposite: the AUC of cosine is below .5: linked nodes point away from each other")
     assert below[0] in scores.to_markdown()
+
+
+def test_features_of_a_pair_are_those_of_their_formulas():
+    u, v = np.array([[1.0, -2.0, 0.5]], np.float32), np.array([[3.0, 1.0, 0.5]], np.float32)
+    expected = {"hadamard": [3, -2, 0.25], "average": [2, -0.5, 0.5], "l1": [2, 3, 0], "l2": [4, 9, 0]}
+    assert {name: combine(u, v)[0].tolist() for name, combine in FEATURES.items()} == expected
+
+
+def test_an_edge_that_scores_as_the_kth_best_negative_pair_is_no_hit():
+    scores = np.array([0.5, 0.9, 0.5, 0.2])
+    assert link_metrics(scores, edges=2, hits=1)["hits@1"] == 0.5
+    assert link_metrics(scores, edges=2, hits=2)["hits@2"] == 1.0
+
+
+class SeedRecorder(BaseEstimator):
+    fitted: ClassVar[list] = []
+
+    def __init__(self, seed=None):
+        self.seed = seed
+
+    def fit(self, graph):
+        self.fitted.append(self.seed)
+        self.embedding_ = efge.Embedding(np.eye(graph.n_nodes), graph.names)
+        return self
+
+
+def test_each_repeat_fits_a_model_with_a_seed_of_its_own(monkeypatch):
+    monkeypatch.setattr(SeedRecorder, "fitted", [])
+    models = {"without": SeedRecorder(), "with": SeedRecorder(seed=100)}
+    link_prediction(nx.karate_club_graph(), models, repeats=3, features=["dot"], heuristics=[], seed=7)
+    assert SeedRecorder.fitted == [7, 107, 8, 108, 9, 109]

@@ -273,3 +273,17 @@ def test_test_size_is_between_0_and_1(test_size):
 def test_a_graph_without_links_is_refused():
     with pytest.raises(efge.EvaluationError, match="no links to predict"):
         split_links([(0, 0)], 0.5)
+
+
+@pytest.mark.parametrize("negatives", NEGATIVES)
+@pytest.mark.parametrize("directed", [False, True])
+def test_in_large_graphs_too_no_negative_pair_is_a_node_with_itself_or_an_edge(monkeypatch, negatives, directed):
+    monkeypatch.setattr(splits, "_MAX_LISTED_PAIRS", 0)
+    graph = nx.gnm_random_graph(12, 22, seed=1, directed=directed)
+    split = split_links(graph, 0.3, negatives=negatives, seed=1)
+    drawn = np.concatenate([split.train_non_edges, split.test_non_edges])
+    assert len(drawn) > 10
+    edges = set(map(frozenset, graph.edges))
+    for first, second in drawn.tolist():
+        assert first != second
+        assert frozenset((first, second)) not in edges

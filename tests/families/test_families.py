@@ -9,12 +9,13 @@ import networkx as nx
 import numpy as np
 import pytest
 from scipy import stats
+from scipy.interpolate import CubicSpline
 from scipy.special import expit
 
 import efge
 from efge.families.base import check_family
 from efge.families.builtin import FAMILIES, as_family
-from efge.families.tables import spline_table
+from efge.families.tables import _spline, spline_table
 
 ALL = [efge.Bernoulli(), efge.Poisson(), efge.Normal(), efge.Normal(0.3), efge.NegativeBinomial(), efge.Geometric()]
 ALL += [efge.NegativeBinomial(2.5), efge.BernoulliPoisson()]
@@ -228,3 +229,9 @@ def test_a_redefined_family_is_not_taken_from_a_cache():
 
     assert not np.allclose(fitted(1.0), fitted(2.0))
     np.testing.assert_array_equal(fitted(2.0), fitted(2.0))
+
+
+def test_splines_are_those_of_scipy_with_not_a_knot_ends():
+    values = np.random.default_rng(0).normal(size=(2, 9))
+    expected = CubicSpline(np.arange(9), values, axis=1, bc_type="not-a-knot").c
+    np.testing.assert_allclose(_spline(values), expected[::-1].transpose(2, 1, 0), atol=1e-12)

@@ -390,11 +390,7 @@ def test_a_signal_leaves_no_files(tmp_path, number):
     command = [sys.executable, "-m", "efge", "convert-graph", "-", "graph.efge"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
 
-    def listen() -> None:
-        """Whoever runs the tests may ignore the signal, as nohup does, and children would inherit that."""
-        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
-
-    with subprocess.Popen(command, cwd=tmp_path, preexec_fn=listen, **pipes) as process:
+    with subprocess.Popen(command, cwd=tmp_path, **pipes) as process:
         process.stdin.write(b"a b\n" * 100)
         process.stdin.flush()
         deadline = time.monotonic() + 60

@@ -153,3 +153,17 @@ def test_the_size_of_chunks_does_not_change_the_result():
         tables.append(run.tables[0].copy())
     np.testing.assert_array_equal(tables[0], tables[1])
     np.testing.assert_array_equal(tables[0], tables[2])
+
+
+def test_the_learning_rate_continues_where_the_work_before_ended():
+    """A rate that falls by 1e-7 with each position is zero after a million of them."""
+    walks = efge.Walks(nx.karate_club_graph(), walks_per_node=1, seed=5)
+    run = prepare_training(walks, as_family("bernoulli"), training_settings(dim=4), 2)
+    config = run.config._replace(learning_rate=0.1, rate_decay=1e-7)
+    before = [table.copy() for table in vectors_of(run)]
+    (work, _), *_ = run.corpus.chunks(10**9)
+    kernel.train(0, 1, work._replace(first_position=10**6), run.model, config, run.workspace)
+    for table, old in zip(vectors_of(run), before, strict=True):
+        np.testing.assert_allclose(table, old, atol=1e-3)
+    kernel.train(0, 1, work, run.model, config, run.workspace)
+    assert np.abs(vectors_of(run)[1]).max() > 0.01

@@ -257,3 +257,15 @@ def test_a_random_seed_is_stored_and_reproduces_the_result():
     graph = nx.karate_club_graph()
     model = BigClam(2).fit(graph)
     assert BigClam(2, seed=model.seed_).fit(graph).embedding_ == model.embedding_
+
+
+@pytest.mark.parametrize(
+    ("change", "cost", "expected"),
+    [(1.0, 0.1, 1.0), (1.0, 0.4, 0.5), (1.0, 0.5, 0.125), (-0.999, 0.0, 0.0)],
+)
+def test_a_step_is_halved_until_the_log_likelihood_rises(change, cost, expected):
+    """One edge of rate 1: its log-probability gains log((1 - exp(-1 - length * change)) / (1 - exp(-1)))."""
+    rates, changes = np.array([1.0]), np.array([change])
+    probs = -np.expm1(-rates)
+    gradient = float(np.exp(-1.0) / probs[0]) * abs(change) - cost
+    assert kernel._step_length(rates, probs, changes, 1, cost, max(gradient, 0.01)) == expected

@@ -258,6 +258,9 @@ def embed(
     ] = None,
     freeze: Annotated[bool, typer.Option("--freeze", help="With --update, keep old vectors to the byte.")] = False,
     plot: PlotOption = None,
+    allow_code: Annotated[
+        bool, typer.Option("--allow-code", help="Run the code of your own family that the --config file names.")
+    ] = False,
     force: ForceFlag = False,
     **options: Any,
 ) -> None:
@@ -276,7 +279,7 @@ def embed(
         path = check_update(update, execution, {"config": config, "plot": plot, "tune": tune or None})
         update_model(path, settings, freeze, _checkpoint_options(execution), save_model, to, force)
         return
-    run = runs.resolve_run(config, settings)
+    run = runs.resolve_run(config, settings, allow_code)
     if tune:
         from efge.cli.tune import check_tunable
 
@@ -299,7 +302,7 @@ def embed(
     start = time.perf_counter()
     fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)
     seconds = time.perf_counter() - start
-    estimator.embedding_.save(run.output, to)
+    estimator.embedding_.save(run.output, to, escape_formulas=True)
     if save_model is not None:
         estimator.save(save_model)
     if run.output != "-":

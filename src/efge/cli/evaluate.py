@@ -410,7 +410,7 @@ def propagate(
     embedding = efge.Embedding.load(vectors, vectors_format)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
     propagated = efge.propagate(embedding, network, method, threads=threads, **parameters)
-    propagated.save(output, to)
+    propagated.save(output, to, escape_formulas=True)
     log_info(f"wrote {propagated!r} to {output}")
 
 
@@ -424,5 +424,5 @@ def convert(
     """Convert vectors to another format, without changing a bit of them."""
     check_outputs([new], [vectors], force)
     embedding = efge.Embedding.load(vectors, format)
-    embedding.save(new, to)
+    embedding.save(new, to, escape_formulas=True)
     log_info(f"wrote {embedding!r} to {new}")

@@ -75,9 +75,16 @@ def _describe_type(name: str) -> str:
     return {bool: "true or false", str: "text"}.get(_READING_TYPES.get(name, object), "a name or a number")
 
 
-def resolve_run(config: Path | None, options: Mapping[str, Any]) -> Run:
-    """Return the run that options and a configuration describe; options override the configuration."""
+def resolve_run(config: Path | None, options: Mapping[str, Any], allow_code: bool = False) -> Run:
+    """Return the run that options and a configuration describe; options override the configuration.
+
+    A configuration that names code is refused unless the user allows it: files come from anywhere.
+    """
     configured, fingerprint = ({}, None) if config is None else read_config(config)
+    named = str(configured.get("model", ""))
+    if ":" in named and "model" not in options and not allow_code:
+        advice = "add --allow-code if you trust it"
+        raise ValueError(f"{config}: its model {named[:80]!r} is code, which would be run; {advice}")
     merged = configured | dict(options)
     for name, advice in {"graph": "a graph to embed", "output": "an output, such as -o vectors.npz"}.items():
         if not isinstance(merged.get(name), str):

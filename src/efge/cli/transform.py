@@ -60,7 +60,7 @@ def transform(
     except efge.GraphError as error:
         raise ValueError(f"{graph}: {error}") from None
     embedding = vectors if isinstance(vectors, efge.Embedding) else efge.Embedding(vectors, network.names)
-    embedding.save(output, to)
+    embedding.save(output, to, escape_formulas=True)
     known = source if isinstance(source, efge.Embedding) else source.embedding_
     n_new = int((known._index.rows(network.names) < 0).sum())
     seconds = format_duration(time.perf_counter() - start)

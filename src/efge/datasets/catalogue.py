@@ -50,6 +50,9 @@ class DatasetInfo:
         Whether the data set is the largest component of the published graph.
     fingerprint, label_fingerprint : str or None
         Hashes of the graph and of the labels; None if they are not known yet.
+    structure : str or None
+        Hash of the graph and the labels without numbers and names, from another distributor's files; None if it is not
+        known.
 
     Examples
     --------
@@ -76,6 +79,7 @@ class DatasetInfo:
     largest_component: bool = False
     fingerprint: str | None = None
     label_fingerprint: str | None = None
+    structure: str | None = None
 
     @property
     def file_name(self) -> str:
@@ -208,7 +212,6 @@ DATASETS: Mapping[str, DatasetInfo] = {
         addresses=(
             "https://public.websites.umich.edu/~mejn/netdata/dolphins.zip",
             "https://websites.umich.edu/~mejn/netdata/dolphins.zip",
-            "http://www-personal.umich.edu/~mejn/netdata/dolphins.zip",
         ),
         reader="gml",
         citation="D. Lusseau, K. Schneider, O. J. Boisseau, P. Haase, E. Slooten and S. M. Dawson, The bottlenose "
@@ -227,8 +230,8 @@ DATASETS: Mapping[str, DatasetInfo] = {
         multilabel=True,
         publisher="Social Computing Data Repository, Arizona State University",
         addresses=(
-            "http://datasets.syr.edu/uploads/1283153973/BlogCatalog-dataset.zip",
-            "http://socialcomputing.asu.edu/uploads/1283153973/BlogCatalog-dataset.zip",
+            "https://datasets.syr.edu/uploads/1283153973/BlogCatalog-dataset.zip",
+            "https://socialcomputing.asu.edu/uploads/1283153973/BlogCatalog-dataset.zip",
         ),
         reader="blogcatalog",
         citation="L. Tang and H. Liu, Relational learning via latent social dimensions, KDD 2009; the file is from the "
@@ -247,6 +250,7 @@ DATASETS: Mapping[str, DatasetInfo] = {
         reader="matrix",
         citation=f"{_GROVER}; the interactions are BioGRID's: B.-J. Breitkreutz and others, Nucleic Acids "
         "Research 36, 2008",
+        structure="ca48c605a1fab119b7070d16927108dfe29be670961fd677c1ec13cdcdfb7654",
     ),
     "wikipedia": DatasetInfo(
         about="words of Wikipedia, linked if they occur together, weighted by how often; a class is a part of speech",
@@ -278,5 +282,6 @@ DATASETS: Mapping[str, DatasetInfo] = {
         reader="pubmed",
         citation="G. Namata, B. London, L. Getoor and B. Huang, Query-driven active surveying for collective "
         "classification, Workshop on Mining and Learning with Graphs 2012; the file is LINQS's",
+        structure="e0e5f04ca06672612c545d17db86245a79d1b044db5345adb6d5dd991cf148d9",
     ),
 }

@@ -10,15 +10,21 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urljoin, urlsplit
 
 from efge.datasets.catalogue import DATASETS, DatasetError, DatasetInfo
 from efge.datasets.content import EDGES, Content, read_folder, write_folder
 from efge.datasets.publishers import read_published
+from efge.datasets.structure import structure_fingerprint
 from efge.graph.graph import Graph
 from efge.graph.names import name_array
 from efge.system import sync_folder
 
 Labels = Mapping[Hashable, Hashable]
+
+# Many times the size of any file in the catalogue.
+_MAX_DOWNLOAD_SIZE = 1 << 28
 
 
 @dataclass(frozen=True)
@@ -150,6 +156,8 @@ def _make_checked(name: str, info: DatasetInfo, content: Content, source: str) -
         problems.append("the counts match, but names or edges differ")
     if not problems and dataset.labels and info.label_fingerprint not in (None, _fingerprint(dataset.labels)):
         problems.append("the graph matches, but classes differ")
+    if not problems and info.structure not in (None, structure_fingerprint(dataset.graph, dataset.labels)):
+        problems.append("the counts match, but edges or classes differ")
     if problems:
         raise DatasetError(f"{source}: this is not {name} as published: {'; '.join(problems)}")
     return dataset
@@ -223,8 +231,11 @@ def _download(address: str, path: Path) -> None:
 
     # The hash of the file is not known; its content is checked instead.
     show_progress = sys.stderr is not None and sys.stderr.isatty() and find_spec("tqdm") is not None
+    _check_encrypted(address)
+    hooks = {"response": _check_redirection}
     try:
-        pooch.HTTPDownloader(progressbar=show_progress)(address, str(path), None)
+        with path.open("w+b") as file:
+            pooch.HTTPDownloader(progressbar=show_progress, hooks=hooks)(address, _LimitedFile(file, address), None)
     except requests.HTTPError as error:
         answer = "an error" if error.response is None else error.response.status_code
         raise DatasetError(f"{address}: the server answers {answer}") from None
@@ -232,6 +243,34 @@ def _download(address: str, path: Path) -> None:
         raise DatasetError(f"{address}: no connection") from None
     except requests.RequestException as error:
         raise DatasetError(f"{address}: the download failed: {error}") from None
+
+
+def _check_encrypted(address: str) -> None:
+    """Refuse an address without encryption, where anyone on the way could change the file; this machine may do so."""
+    parts = urlsplit(address)
+    if parts.scheme != "https" and parts.hostname not in ("127.0.0.1", "::1", "localhost"):
+        raise DatasetError(f"{address}: an address must begin with https://, so that nobody can change the file")
+
+
+def _check_redirection(response: Any, **options: Any) -> None:
+    if "location" in response.headers:
+        _check_encrypted(urljoin(response.url, response.headers["location"]))
+
+
+class _LimitedFile:
+    """A file of a limited size: a publisher, or whoever answers instead, shall not fill the disk."""
+
+    def __init__(self, file: BinaryIO, address: str) -> None:
+        self._file = file
+        self._address = address
+
+    def write(self, data: bytes) -> int:
+        if self._file.tell() + len(data) > _MAX_DOWNLOAD_SIZE:
+            raise DatasetError(f"{self._address}: a file has at most {_MAX_DOWNLOAD_SIZE:,} bytes; this one has more")
+        return self._file.write(data)
+
+    def flush(self) -> None:
+        self._file.flush()
 
 
 def _save_in_cache(content: Content, temporary: Path, target: Path) -> None:

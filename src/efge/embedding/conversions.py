@@ -148,7 +148,13 @@ class Conversions:
             raise EmbeddingError(f"all vectors must have the same size; got {', '.join(map(str, sorted(sizes)))}")
         return cls._owning(np.array(list(vectors.values()), np.float32), vectors)
 
-    def save(self, path: str | os.PathLike[str], format: str | None = None) -> None:  # noqa: A002
+    def save(
+        self,
+        path: str | os.PathLike[str],
+        format: str | None = None,  # noqa: A002
+        *,
+        escape_formulas: bool = False,
+    ) -> None:
         r"""Write names and vectors to a file.
 
         The file appears only when it is complete; until then, an existing file of that name stays as it is. Every
@@ -164,6 +170,10 @@ class Conversions:
             "npz", "parquet", "arrow", "safetensors", "h5ad", "csv", "tsv", "word2vec", "word2vec-binary", "neo4j" (a
             CSV file of nodes, which is not read again), or "tensorboard". For the last one, the path is a folder; other
             files in it stay as they are.
+        escape_formulas : bool
+            In csv, tsv and tensorboard, put an apostrophe before names that begin with ``=``, ``+``, ``-``, ``@``, a
+            tab or a carriage return, which spreadsheets may run as formulas; :meth:`load` removes it. The command line
+            always does. Use it if names come from others.
 
         Raises
         ------
@@ -184,7 +194,7 @@ class Conversions:
         "ann",1,0.1
         7,-2,1e-7
         """
-        write_vectors(path, format, self.vectors, self.names)
+        write_vectors(path, format, self.vectors, self.names, escape_formulas)
 
     @classmethod
     def load(

@@ -10,8 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
+import numpy as np
+
 from efge.embedding.anndata import read_h5ad, write_h5ad
 from efge.embedding.common import NamedVectors, Vectors
+from efge.embedding.formulas import SPREADSHEET_FORMATS, escape_names, unescape_name
 from efge.embedding.neo4j import write_neo4j
 from efge.embedding.npz import read_npz, write_npz
 from efge.embedding.parquet import (
@@ -80,9 +83,17 @@ def holds_vectors(path: str | os.PathLike[str]) -> bool:
     return kind in ("word2vec-binary", "safetensors", "h5ad") or Path(path).suffix.lower() in (".vec", ".w2v")
 
 
-def write_vectors(path: str | os.PathLike[str], format: str | None, vectors: Vectors, names: Names) -> None:  # noqa: A002
+def write_vectors(
+    path: str | os.PathLike[str],
+    format: str | None,  # noqa: A002
+    vectors: Vectors,
+    names: Names,
+    escape_formulas: bool = False,
+) -> None:
     """Write a file, or a folder for TensorBoard; it appears only when it is complete."""
     kind = _choose_format(path, format)
+    if kind in SPREADSHEET_FORMATS:
+        names = escape_names(names, escape_formulas)
     try:
         if kind == "tensorboard":
             write_projector(Path(path), vectors, names)
@@ -113,6 +124,8 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
                 raise EmbeddingError(f"files of {kind} are written, but not read; keep the vectors as npz, too")
             with open_input(path) as stream:
                 vectors, names = read(stream, display_name(path))
+        if kind in SPREADSHEET_FORMATS:
+            names = [unescape_name(name) for name in (names.tolist() if isinstance(names, np.ndarray) else names)]
         return check_dimensions(vectors), names
 
 

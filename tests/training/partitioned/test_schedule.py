@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
 
 import efge
-from efge.training.partitioned.schedule import Walker, count_visits, plan_waves, sub_waves
+from efge.training.partitioned.buckets import _learning_rates
+from efge.training.partitioned.schedule import Bucket, Walker, count_visits, plan_waves, sub_waves
 from helpers import training_settings
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
@@ -42,3 +44,18 @@ def test_a_sub_wave_has_every_partition_once_and_a_wave_has_every_bucket():
         assert sorted(i for i, _ in buckets) == sorted(j for _, j in buckets) == list(range(5))
     assert sorted(itertools.chain(*first)) == list(itertools.product(range(5), repeat=2))
     assert first != second
+
+
+def test_the_order_of_centers_and_that_of_contexts_change_with_the_wave_and_the_seed():
+    schedules = [sub_waves(wave, 7, seed) for wave, seed in ((0, 1), (1, 1), (0, 2))]
+    for one, other in itertools.combinations(schedules, 2):
+        assert [i for i, _ in one[0]] != [i for i, _ in other[0]]
+        assert [j for _, j in one[0]] != [j for _, j in other[0]]
+        # Which contexts a partition of centers meets first is not the same either.
+        assert dict(one[0]) != dict(other[0])
+
+
+def test_the_learning_rate_of_a_wave_is_spread_over_its_sub_waves_and_their_cells():
+    config = SimpleNamespace(n_partitions=4, cells_per_partition=2)
+    rates = [_learning_rates(Bucket(0, sub_wave, 0, 0, 1.0, 0.5), config) for sub_wave in range(4)]
+    assert rates == [(1.0, 0.0625), (0.875, 0.0625), (0.75, 0.0625), (0.625, 0.0625)]
