@@ -309,9 +309,13 @@ def embed(
         _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:
         _plot_history(estimator, plot)
+    _report(estimator, run.output, seconds)
+
+
+def _report(estimator: Any, output: str, seconds: float) -> None:
     figures = [f"{name} {value}" for name, value in estimator.diagnostics_.to_dict().items()]
     log_verbose(", ".join([*filter(None, [runs.describe_walks(estimator)]), *figures]))
-    log_info(f"wrote {estimator.embedding_!r} to {run.output} in {format_duration(seconds)}, seed {estimator.seed_}")
+    log_info(f"wrote {estimator.embedding_!r} to {output} in {format_duration(seconds)}, seed {estimator.seed_}")
 
 
 def _check_run_outputs(run: runs.Run, config: Path | None, others: list[Any], force: bool) -> None:
