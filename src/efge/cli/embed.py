@@ -272,8 +272,7 @@ def embed(
     from efge.embedding.formats import check_writable
 
     arguments = {"graph": graph, "output": output, "model": model, "family_options": family_option}
-    settings = {name: value for name, value in arguments.items() if value}
-    settings |= select_options(options, READING_OPTIONS) | select_options(options, MODEL_OPTIONS)
+    settings = {name: value for name, value in arguments.items() if value} | _run_options(options)
     execution = select_options(options, EXECUTION_OPTIONS)
     if update is not None or freeze:
         path = check_update(update, execution, {"config": config, "plot": plot, "tune": tune or None})
@@ -310,6 +309,10 @@ def embed(
     if plot is not None:
         _plot_history(estimator, plot)
     _report(estimator, run.output, seconds)
+
+
+def _run_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    return select_options(options, READING_OPTIONS) | select_options(options, MODEL_OPTIONS)
 
 
 def _report(estimator: Any, output: str, seconds: float) -> None:
