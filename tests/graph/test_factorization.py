@@ -122,7 +122,10 @@ def test_rows_have_length_1_except_those_of_nodes_without_edges(dim):
 
 def test_the_direction_of_edges_does_not_matter_to_factors():
     edges = [("a", "b"), ("b", "c"), ("c", "d"), ("d", "b")]
-    both = (efge.as_graph(edges, directed=True), efge.as_graph([(v, u) for u, v in edges], directed=True, nodes="abcd"))
+    both = (
+        efge.as_graph(edges, directed=True),
+        efge.as_graph([(v, u) for u, v in edges], directed=True, nodes=[*"abcd"]),
+    )
     one, other = (factor_edges(graph, 4, 0) for graph in both)
     np.testing.assert_allclose(one[0] @ one[1].T, other[0] @ other[1].T, atol=1e-5)
 

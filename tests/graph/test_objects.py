@@ -239,7 +239,7 @@ def test_igraph_without_names_gets_numbers():
 
 def test_igraph_weights_are_chosen_by_name():
     graph = igraph.Graph(2, [(0, 1)], edge_attrs={"cost": [4.0]})
-    assert not as_graph(graph).is_weighted
+    assert not as_graph(graph, weighted=False).is_weighted
     assert as_graph(graph, weight="cost").weights.tolist() == [4, 4]
     with pytest.raises(GraphError, match="no edge attribute 'price'; there are: cost"):
         as_graph(graph, weight="price")
@@ -258,7 +258,8 @@ COLUMN_KINDS = [pd.DataFrame, pl.DataFrame, pa.table]
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
 def test_columns_are_chosen_by_name_or_number(frame):
     table = frame({"cost": [4.0, 5.0], "to": ["b", "c"], "from": ["a", "b"]})
-    by_default = as_graph(table, directed=True)
+    with pytest.warns(UserWarning, match="the column 'cost' is ignored"):
+        by_default = as_graph(table, directed=True)
     assert by_default.names.tolist() == ["a", "b", "c"]
     assert not by_default.is_weighted
     by_name = as_graph(table, source="to", target="from", weight="cost", directed=True)
@@ -271,7 +272,8 @@ def test_columns_are_chosen_by_name_or_number(frame):
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
 def test_without_known_column_names_the_first_two_columns_are_the_edges(frame):
     table = frame({"left": ["a", "b"], "right": ["b", "c"], "year": [1, 2]})
-    assert as_graph(table).fingerprint() == as_graph([("a", "b"), ("b", "c")]).fingerprint()
+    with pytest.warns(UserWarning, match="the column 'year' is ignored"):
+        assert as_graph(table).fingerprint() == as_graph([("a", "b"), ("b", "c")]).fingerprint()
 
 
 @pytest.mark.parametrize("frame", COLUMN_KINDS)
@@ -355,7 +357,7 @@ def unhashable_names():
 INVALID = {
     "number": (lambda: 5, "a graph is a Graph, a path"),
     "none": (lambda: None, "a graph is a Graph, a path"),
-    "dict": (lambda: {"a": ["b"]}, "a graph is a Graph, a path"),
+    "dict": (lambda: {"a": "b"}, "a dict is columns"),
     "bytes": (lambda: b"graph.txt", "a graph is a Graph, a path"),
     "single": (lambda: [("a", "b"), ("c",)], r"edge 1: all edges are pairs.*got \('c',\)"),
     "four": (lambda: [(1, 2, 3, 4)], "edge 0: all edges are pairs"),

@@ -190,7 +190,7 @@ def test_the_attribute_that_is_the_weight_is_chosen_by_name(write):
     graph.add_edge("a", "b", cost=4.0)
     path = write("graph.graphml", buffer(lambda stream: nx.write_graphml(graph, stream)))
     assert read_graph(path, weight="cost").weights.tolist() == [4, 4]
-    assert not read_graph(path).is_weighted
+    assert not read_graph(path, weighted=False).is_weighted
 
 
 def test_the_matrix_of_a_mat_file_is_chosen_automatically_or_by_key(write):

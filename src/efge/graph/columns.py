@@ -1,10 +1,15 @@
-"""Choosing the source, target and weight columns of a table of edges."""
+"""Choosing the source, target and weight columns of a table of edges; what remains ambiguous is asked for."""
 
 from __future__ import annotations
 
+import difflib
+import os
+import re
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from efge.errors import GraphError
 
@@ -13,6 +18,41 @@ _PAIRS = [
     ("id1", "id2"), ("id_1", "id_2"), ("fromnodeid", "tonodeid"),
 ]  # fmt: skip
 _WEIGHTS = ("weight", "weights", "w", "value", "count")
+# Attributes of edges that number them, and are no weights.
+_IDENTIFIERS = ("id", "key", "label", "index")
+# Numbers as text, also as spreadsheets write them: with a currency sign, a decimal comma or separated thousands.
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_FORMATTED = re.compile(
+    r"[$€£¥]?\s?[+-]?(\d+,\d+|\d{1,3}([,.' \u00a0\u202f]\d{3})+([.,]\d+)?|\d+(\.\d+)?)\s?[$€£¥]?", re.ASCII
+)
+
+
+class Head(NamedTuple):
+    """What is known of a table before its rows are read; each may be empty."""
+
+    names: Sequence[Any] = ()
+    values: Sequence[Any] = ()  # the first row
+
+    def is_number(self, column: int) -> bool:
+        """Whether the first row has a number in this column."""
+        return column < len(self.values) and is_number(self.values[column])
+
+    def is_positive(self, column: int) -> bool:
+        """Whether the first row has a positive number in this column, which may be a weight."""
+        return self.is_number(column) and _as_float(self.values[column]) > 0
+
+    def is_fraction(self, column: int) -> bool:
+        """Whether the first row has a number with a fraction in this column, which names no node."""
+        return self.is_number(column) and not _as_float(self.values[column]).is_integer()
+
+
+class Choice(NamedTuple):
+    """The columns of a table; `unread` are numbers that may be the missing weight."""
+
+    source: int
+    target: int
+    weight: int | None
+    unread: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -29,24 +69,37 @@ class Columns:
         """Whether a column is requested by its name."""
         return any(isinstance(column, str) for column in (self.source, self.target, self.weight))
 
-    def choose(self, names: Sequence[Any], width: int) -> tuple[int, int, int | None]:
-        """Return the numbers of the source, target and weight columns of a table; `names` may be empty.
+    def choose(self, head: Head, width: int) -> Choice:
+        """Return the numbers of the source, target and weight columns of a table.
 
         Without names, the third of three columns is the weight; with names, a column that is named like a weight.
         """
-        ends = self._ends(names, width)
+        names = head.names
+        source, target = self._ends(head, width)
         weight = None if self.weight is None else _find(self.weight, names, width)
         if weight is None and names:
             weight = next((_lower(names).index(name) for name in _WEIGHTS if name in _lower(names)), None)
-        elif weight is None and width == 3 and ends == (0, 1):
+        elif weight is None and width == 3 and (source, target) == (0, 1):
             weight = 2
         if self.weighted and weight is None:
-            available = f"there are: {', '.join(map(str, names))}" if names else f"there are {width} columns"
-            raise GraphError(f"a weighted graph has a weight column; {available}")
-        return *ends, None if self.weighted is False else weight
+            known = f"there are: {', '.join(map(str, names))}" if names else f"there are {width} columns"
+            raise GraphError(f"a weighted graph has a weight column; {known}")
+        if self.weighted is False:
+            return Choice(source, target, None)
+        return Choice(source, target, weight, () if weight is not None else self._unread(head, source, target))
 
-    def _ends(self, names: Sequence[Any], width: int) -> tuple[int, int]:
-        requested = [_find(end, names, width) for end in (self.source, self.target) if end is not None]
+    def _unread(self, head: Head, source: int, target: int) -> tuple[Any, ...]:
+        """Return columns that may be weights, unless the user has chosen columns."""
+        if self.source is not None:
+            return ()
+        return tuple(
+            name
+            for number, name in enumerate(head.names)
+            if number not in (source, target) and head.is_positive(number) and str(name).lower() not in _IDENTIFIERS
+        )
+
+    def _ends(self, head: Head, width: int) -> tuple[int, int]:
+        requested = [_find(end, head.names, width) for end in (self.source, self.target) if end is not None]
         if len(requested) == 1:
             raise GraphError("source and target go together: give both columns, or none")
         if len(requested) == 2:
@@ -55,7 +108,99 @@ class Columns:
             return requested[0], requested[1]
         if width < 2:
             raise GraphError(f"a table of edges has two columns or more; got {width}")
-        return pair_by_name(names) or (0, 1)
+        pair = pair_by_name(head.names)
+        if pair is None and (width > 3 or (self.weight is None and _is_ambiguous(head, width))):
+            raise GraphError(explain_ambiguity(head, width))
+        return pair or (0, 1)
+
+
+def _is_ambiguous(head: Head, width: int) -> bool:
+    """Whether the first two of three named columns need not be the nodes, because the third has no numbers."""
+    if width < 3 or not head.names or not head.values:
+        return False
+    return any(map(head.is_fraction, (0, 1))) or not (head.is_number(2) or names_weight(head.names[2:3]))
+
+
+def explain_ambiguity(head: Head, width: int) -> str:
+    """List the columns, and say how to choose those that are probably meant."""
+    return f"{count_columns(head.names, width)}; choose them, as {suggest_columns(head, width)}"
+
+
+def count_columns(names: Sequence[Any], width: int) -> str:
+    """Say that a table has too many columns, and list them."""
+    listed = f" ({', '.join(map(str, names[:20]))}{', ...' if len(names) > 20 else ''})" if names else ""
+    return f"an edge has two node names and at most a weight; got {width} columns{listed}"
+
+
+def suggest_columns(head: Head, width: int) -> str:
+    """Return options that choose the likely columns, in Python and in the shell."""
+    source, target = _likely_ends(head, width)
+    weights = [i for i in range(width) if i not in (source, target) and head.is_positive(i)]
+    chosen = {"source": source, "target": target} | ({"weight": weights[0]} if len(weights) == 1 else {})
+    values = {option: head.names[i] if head.names else i for option, i in chosen.items()}
+    python = ", ".join(f"{option}={value!r}" for option, value in values.items())
+    shell = " ".join(f"--{option} {_quote(str(value))}" for option, value in values.items())
+    return f"{python} ({shell})"
+
+
+def _quote(text: str) -> str:
+    return text if re.fullmatch(r"[\w.:@%+/-]+", text, re.ASCII) and os.sep == "/" else f'"{text}"'
+
+
+def _likely_ends(head: Head, width: int) -> tuple[int, int]:
+    """Return columns with matching names, such as proteinA and proteinB; otherwise the first two without numbers."""
+    names = [str(name).lower() for name in _lower(head.names)]
+    for first, second in combinations(range(len(names)), 2):
+        a, b = names[first], names[second]
+        if any(s in a and a.replace(s, t) == b for s, t in _PAIRS):
+            return first, second
+        if len(a) == len(b) > 1 and a[:-1] == b[:-1] and a[-1:] + b[-1:] in ("ab", "12", "01", "xy", "uv", "ij"):
+            return first, second
+    words = [column for column in range(width) if not head.is_number(column)] if head.values else []
+    return (words[0], words[1]) if len(words) >= 2 else (0, 1)
+
+
+def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:
+    """Point out columns or attributes of numbers that are ignored, but may be weights."""
+    if not names:
+        return
+    one = len(names) == 1
+    listed, it = ", ".join(map(repr, names[:10])), "it is" if one else "one is"
+    warnings.warn(
+        f"{place}the {kind}{'' if one else 's'} {listed} {'is' if one else 'are'} ignored; if {it} the weight, pass "
+        f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted)",
+        stacklevel=2,
+    )
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, or text of one; truth values are none."""
+    if isinstance(value, str):
+        return bool(_NUMBER.fullmatch(value) or _FORMATTED.fullmatch(value))
+    if type(value).__name__ in ("bool", "bool_") or value is None:
+        return False
+    try:
+        return abs(float(value)) < float("inf")
+    except (TypeError, ValueError, OverflowError):
+        return False
+
+
+def _as_float(value: Any) -> float:
+    """Return a value that is a number; half of one if it is written in a way that has no decimal point."""
+    try:
+        return float(value)
+    except ValueError:
+        return 0.5
+
+
+def unread_attributes(attributes: dict[Any, Any]) -> list[Any]:
+    """Return the attributes of an edge that are numbers, and so may be weights."""
+    return [key for key, value in attributes.items() if is_number(value) and str(key).lower() not in _IDENTIFIERS]
+
+
+def names_weight(names: Sequence[Any]) -> bool:
+    """Whether a column is named like a weight."""
+    return any(name in _WEIGHTS for name in _lower(names))
 
 
 def pair_by_name(names: Sequence[Any]) -> tuple[int, int] | None:
@@ -83,4 +228,7 @@ def _find(column: str | int, names: Sequence[Any], width: int) -> int:
     if isinstance(column, int) and 0 <= column < width:
         return column
     available = f"there are: {', '.join(map(str, names))}" if names else f"there are {width}, counted from 0"
-    raise GraphError(f"no column {column!r}; {available}")
+    close = difflib.get_close_matches(str(column).lower(), [str(name).lower() for name in names], 1)
+    meant = [str(name) for name in names if close and str(name).lower() == close[0]]
+    hint = f"; did you mean {meant[0]!r}?" if meant else ""
+    raise GraphError(f"no column {column!r}; {available}{hint}")

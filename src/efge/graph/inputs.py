@@ -7,12 +7,13 @@ from collections.abc import Hashable, Iterable
 from typing import Any
 
 from efge.graph.columns import Columns
+from efge.graph.conversion import ConversionOptions
 from efge.graph.graph import Graph
-from efge.graph.objects import ConversionOptions, graph_from_object
+from efge.graph.objects import graph_from_object
 from efge.graph.readers import read_graph
 
 
-def as_graph(
+def as_graph(  # noqa: PLR0913
     x: Any,
     *,
     directed: bool | None = None,
@@ -21,6 +22,7 @@ def as_graph(
     target: str | int | None = None,
     weight: str | int | None = None,
     nodes: Iterable[Hashable] | None = None,
+    names: Iterable[Hashable] | None = None,
     drop_self_loops: bool = False,
 ) -> Graph:
     """Convert a graph in any form to a :class:`efge.Graph`.
@@ -35,23 +37,31 @@ def as_graph(
 
         - a :class:`efge.Graph`, or the path of a file (see :func:`efge.read_graph`);
         - a NetworkX or igraph graph of any kind;
-        - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, nodes named 0 to n - 1;
+        - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, nodes named 0 to n - 1 or by
+          `names`;
         - a NumPy array of shape (m, 2) or (m, 3): one edge per row, with a weight if there are three columns;
-        - a pandas or Polars data frame or an Arrow table: one edge per row;
-        - a PyTorch Geometric ``Data``, or anything with an ``edge_index``;
-        - an iterable of (source, target) or (source, target, weight).
+        - a pandas or Polars data frame or an Arrow table: one edge per row, or an adjacency matrix whose rows have the
+          names of its columns;
+        - a PyTorch Geometric ``Data``, anything with an ``edge_index``, a tensor or a DGL graph; nodes of several types
+          (``HeteroData``) are named by type and number, as ``"user:3"``;
+        - a dict of columns, of the neighbors of each node, or of node-link data (``{"nodes": ..., "links": ...}``);
+        - an iterable of (source, target) or (source, target, weight), or of dicts such as
+          ``{"source": "ann", "target": "bob"}``.
     directed : bool, optional
         Whether (u, v) differs from (v, u). By default, graph objects keep their own setting, a matrix or an
         ``edge_index`` is undirected if it is symmetric, and a list of edges is undirected.
     weighted : bool, optional
         Whether to use weights; by default, if there are any. Edges without a weight get weight 1.
     source, target, weight : str or int, optional
-        Columns of a data frame, by name or number; for graphs with attributes, `weight` is the name of an edge
-        attribute. The default is "source" and "target", or the first two columns, and "weight"; other columns are
+        Columns of a table, by name or number; for graphs with attributes, `weight` is the name of an edge
+        attribute. By default, columns named like "source", "target" and "weight", or the first two of two or three;
+        more columns without such names are an error that lists them. A warning names columns of numbers that are
         ignored.
     nodes : iterable of names, optional
         Further nodes, which may have no edge. They come before the nodes of a list of edges, and after those of a
         graph.
+    names : iterable of names, optional
+        Names of the rows of an adjacency matrix, in their order.
     drop_self_loops : bool
         Whether to drop edges from a node to itself.
 
@@ -71,6 +81,8 @@ def as_graph(
     >>> import numpy as np
     >>> as_graph(np.array([[0, 2], [1, 0]]))
     Graph(2 nodes, 2 edges, directed, weighted, 0 isolated)
+    >>> as_graph(np.array([[0, 1], [1, 0]]), names=["ann", "bob"]).neighbors("ann")
+    ['bob']
     """
     if isinstance(x, (str, os.PathLike)):
         return read_graph(
@@ -81,7 +93,8 @@ def as_graph(
             target=target,
             weight=weight,
             nodes=nodes,
+            names=names,
             drop_self_loops=drop_self_loops,
         )
     columns = Columns(source, target, weight, weighted)
-    return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops))
+    return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops, names))

@@ -7,20 +7,21 @@ import os
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 from efge.errors import GraphError, describe_error
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
+from efge.graph.conversion import ConversionOptions, ReadingRecord
 from efge.graph.encoders import FieldEncoder
 from efge.graph.graph import Graph
 from efge.graph.mapped import MAGIC, TEXT
 from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_sparse_archive
 from efge.graph.names import parse_names
 from efge.graph.network_formats import read_gml, read_graphml, read_pajek
-from efge.graph.objects import ConversionOptions, graph_from_object
+from efge.graph.objects import graph_from_object
 from efge.graph.text_edges import (
     EdgeChunk,
     TextFormat,
@@ -30,8 +31,9 @@ from efge.graph.text_edges import (
     read_node_names,
 )
 from efge.graph.text_lines import TextSource
+from efge.graph.text_numbers import NumberFormat
 from efge.io.arrow import read_arrow, read_parquet
-from efge.io.files import COMPRESSION_MAGIC, display_name, open_input, recode_to_utf8, starts_with
+from efge.io.files import COMPRESSION_MAGIC, display_name, open_input, parse_json, recode_to_utf8, starts_with
 
 _Path = str | os.PathLike[str]
 
@@ -56,12 +58,17 @@ class ReadOptions:
     key: str | None = None
     encoding: str = "utf-8"
     drop_self_loops: bool = False
+    names: _Path | Iterable[Hashable] | None = None
+    decimal: str = "."
+    thousands: str | None = None
+    skip_bad: bool = False
+    record: ReadingRecord = field(default_factory=ReadingRecord)
 
     @property
     def conversion(self) -> ConversionOptions:
-        """The options that apply to objects too; the nodes, which may be in a file, are not among them."""
+        """The options that apply to objects too; nodes and names, which may be in files, are not among them."""
         columns = Columns(self.source, self.target, self.weight, self.weighted)
-        return ConversionOptions(self.directed, columns, drop_self_loops=self.drop_self_loops)
+        return ConversionOptions(self.directed, columns, drop_self_loops=self.drop_self_loops, record=self.record)
 
 
 class GraphSource(NamedTuple):
@@ -102,6 +109,10 @@ def read_graph(  # noqa: PLR0913
     key: str | None = None,
     encoding: str = "utf-8",
     drop_self_loops: bool = False,
+    names: _Path | Iterable[Hashable] | None = None,
+    decimal: str = ".",
+    thousands: str | None = None,
+    skip_bad: bool = False,
 ) -> Graph:
     r"""Read a graph from a file.
 
@@ -120,9 +131,10 @@ def read_graph(  # noqa: PLR0913
     directed : bool, optional
         Whether (u, v) differs from (v, u); by default as the file says, and undirected if it does not say.
     format : str, optional
-        One of edgelist, adjlist, csv, tsv, parquet, arrow, feather, graphml, gml, pajek, mat, npz, mtx, efge; by
-        default from the suffix, and edgelist for any other suffix. A file that :func:`efge.convert_graph` wrote is
-        recognized by its first bytes, and mapped.
+        One of edgelist, adjlist, csv, tsv, json, jsonl, parquet, arrow, feather, graphml, gml, pajek, mat, npz, mtx,
+        efge; by default from the suffix, and edgelist for any other suffix. JSON is a list of edges, a dict of
+        neighbors, or node-link data. A file that :func:`efge.convert_graph` wrote is recognized by its first bytes, and
+        mapped.
     delimiter : str, optional
         The separator of fields in text: a character, or "whitespace"; by default it is detected from the first line.
     comments : str
@@ -137,6 +149,15 @@ def read_graph(  # noqa: PLR0913
         The encoding of text.
     drop_self_loops : bool
         Whether to drop edges from a node to itself.
+    names : path or iterable of names, optional
+        Names of the rows of a matrix (mat, npz, mtx), in their order: names, or a file with one name per line.
+    decimal : str
+        The decimal mark of weights in text, such as ",". Currency signs are ignored.
+    thousands : str, optional
+        The mark between thousands of weights in text, such as "," or ".".
+    skip_bad : bool
+        Whether to leave out lines of text that are not an edge, and to list them in a warning; by default, the first
+        is an error.
 
     Returns
     -------
@@ -169,8 +190,24 @@ def read_graph(  # noqa: PLR0913
         key=key,
         encoding=encoding,
         drop_self_loops=drop_self_loops,
+        names=names,
+        decimal=decimal,
+        thousands=thousands,
+        skip_bad=skip_bad,
     )
+    return read_with_options(path, options)
+
+
+def read_with_options(path: _Path, options: ReadOptions) -> Graph:
+    """Read a graph; the record of the options tells what was read and guessed."""
     with open_graph_source(path, options) as file:
+        is_text = file.format in _TEXT_FORMATS
+        if options.names is not None and file.format not in _MATRIX_FORMATS:
+            raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
+        if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
+            raise GraphError(
+                f"{file.label}: skip_bad, decimal and thousands are for edges as text; this is {file.format}"
+            )
         return _FORMATS[file.format](file)
 
 
@@ -188,6 +225,8 @@ def open_graph_source(path: _Path, options: ReadOptions, chunk_size: int | None 
             nodes = list(options.nodes)
         stream = stack.enter_context(open_input(path))
         detected = "efge" if starts_with(stream, MAGIC) else _format_of_suffix(display_name(path))
+        if requested is None and detected in _TEXT_FORMATS and starts_with(stream, b"PK\x03\x04"):
+            raise GraphError(_explain_archive(display_name(path)))
         yield GraphSource(stream, path, requested or detected, nodes, options, chunk_size)
 
 
@@ -195,6 +234,14 @@ def _check_format(name: str) -> str:
     if name.lower() not in _FORMATS:
         raise GraphError(f"no format {name!r}; known: {', '.join(_FORMATS)}")
     return name.lower()
+
+
+def _explain_archive(label: str) -> str:
+    if Path(label).suffix.lower() in (".xlsx", ".xlsm", ".ods"):
+        return (
+            f"{label}: this is a spreadsheet; save its sheet as CSV, or pass pandas.read_excel(file) to efge.as_graph"
+        )
+    return f"{label}: this is a ZIP archive; extract the graph from it first"
 
 
 def _format_of_suffix(label: str) -> str:
@@ -205,9 +252,11 @@ def _format_of_suffix(label: str) -> str:
 
 def read_edge_chunks(file: GraphSource, encoder: FieldEncoder) -> Iterator[EdgeChunk]:
     """Read the edges of a text in chunks; the encoder learns the names on the way."""
-    text_format = TextFormat(file.options.delimiter, file.options.header)
+    options = file.options
+    numbers = NumberFormat(options.decimal, options.thousands).check()
+    text_format = TextFormat(options.delimiter, options.header, numbers, options.skip_bad)
     if file.format == "adjlist":
-        if file.options.weighted:
+        if options.weighted:
             raise GraphError(f"{file.label}: an adjacency list has no weights; do not pass weighted")
         return read_adjacency_list(file.text, text_format, file.nodes, encoder)
     if file.format not in ("edgelist", "csv", "tsv"):
@@ -216,7 +265,7 @@ def read_edge_chunks(file: GraphSource, encoder: FieldEncoder) -> Iterator[EdgeC
         )
     tab = "\t" if file.format == "tsv" else None
     text_format = text_format._replace(delimiter=text_format.delimiter or tab)
-    return read_edge_list(file.text, text_format, file.options.conversion.columns, file.nodes, encoder)
+    return read_edge_list(file.text, text_format, options.conversion.columns, file.nodes, encoder, options.record)
 
 
 def _read_text(file: GraphSource) -> Graph:
@@ -241,10 +290,22 @@ def _object_reader(kind: str, load: Callable[[GraphSource], Any]) -> Callable[[G
             named_by_text = kind in _NAMED_BY_TEXT
             if nodes is not None and not named_by_text and not _has_text_columns(loaded):
                 nodes = parse_names([str(name) for name in nodes]).tolist()
-            graph = graph_from_object(loaded, replace(file.options.conversion, nodes=nodes))
+            names = _read_names(file.options)
+            graph = graph_from_object(loaded, replace(file.options.conversion, nodes=nodes, names=names))
             return _parse_graph_names(graph) if named_by_text else graph
 
     return read
+
+
+def _read_names(options: ReadOptions) -> list[Hashable] | None:
+    """Return the names of a matrix's rows; in a file, they are integers if all are."""
+    if options.names is None or not isinstance(options.names, (str, os.PathLike)):
+        return None if options.names is None else list(options.names)
+    label = display_name(options.names)
+    with open_input(options.names) as stream:
+        texts = read_node_names(TextSource(recode_to_utf8(stream, options.encoding, label), label, options.comments))
+    names: list[Hashable] = parse_names(texts).tolist()
+    return names
 
 
 @contextmanager
@@ -310,6 +371,28 @@ def _read_string(file: GraphSource) -> str:
     return file.text.stream.read().decode()
 
 
+def _load_json(file: GraphSource) -> Any:
+    """Load JSON; text with one value on each line is a list of these values."""
+    text = _read_string(file)
+    try:
+        return parse_json(text)
+    except ValueError:
+        if "\n" not in text.strip():
+            raise
+        return _parse_json_lines(text)
+
+
+def _parse_json_lines(text: str) -> list[Any]:
+    values = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                values.append(parse_json(line))
+            except ValueError as error:
+                raise GraphError(f"line {number}: this is not valid JSON: {describe_error(error)}") from None
+    return values
+
+
 def _matrix_reader(kind: str, load: Callable[[bytes, GraphSource], Any]) -> Callable[[GraphSource], Graph]:
     """Return a reader for a format of matrices, which checks the size of the matrix against that of the file."""
 
@@ -329,6 +412,8 @@ _FORMATS: dict[str, Callable[[GraphSource], Graph]] = {
     "csv": _read_text,
     "tsv": _read_text,
     "adjlist": _read_text,
+    "json": _object_reader("JSON", _load_json),
+    "jsonl": _object_reader("JSON lines", lambda file: _parse_json_lines(_read_string(file))),
     "parquet": _object_reader("Parquet", _load_parquet),
     "arrow": _object_reader("Arrow", _load_arrow),
     "feather": _object_reader("Feather", _load_arrow),
@@ -342,4 +427,6 @@ _FORMATS: dict[str, Callable[[GraphSource], Graph]] = {
     ),
     "efge": _object_reader("converted", lambda file: Graph.open(file.path)),
 }
-_SUFFIXES = {".pq": "parquet", ".ipc": "arrow", ".net": "pajek", ".adj": "adjlist", ".mm": "mtx"}
+_TEXT_FORMATS = ("edgelist", "csv", "tsv", "adjlist")
+_MATRIX_FORMATS = ("mat", "npz", "mtx")
+_SUFFIXES = {".ndjson": "jsonl", ".pq": "parquet", ".ipc": "arrow", ".net": "pajek", ".adj": "adjlist", ".mm": "mtx"}

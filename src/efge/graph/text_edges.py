@@ -16,17 +16,40 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError
-from efge.graph.columns import Columns, pair_by_name
+from efge.graph.columns import (
+    Columns,
+    Head,
+    count_columns,
+    explain_ambiguity,
+    is_number,
+    pair_by_name,
+    suggest_columns,
+    warn_unread,
+)
+from efge.graph.conversion import ReadingRecord
 from efge.graph.encoders import FieldEncoder, PreparedFields, Rows
 from efge.graph.graph import Weights
 from efge.graph.names import Fields, Names
-from efge.graph.text_lines import WHITESPACE, Chunk, Line, Lines, TextSource, first_lines, read_chunks, split
+from efge.graph.text_lines import (
+    WHITESPACE,
+    Chunk,
+    Line,
+    Lines,
+    TextSource,
+    first_lines,
+    read_chunks,
+    skip_separator_line,
+    split,
+)
+from efge.graph.text_numbers import NumberFormat, explain_number, parse_weights
 from efge.kernels import text as kernel
 from efge.parallel import map_ahead, map_in_groups
 
 # Bytes of tokens that are encoded at a time, few enough to need little memory.
 _TOKEN_CHUNK_SIZE = 1 << 19
 _NO_DELIMITER = 0xFF  # never a byte of UTF-8
+_MAX_LISTED = 5
+_SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", ord(";"): "semicolon"}
 _NODE_HEADERS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
 # A text file whose lines start with a name, or the names themselves.
@@ -46,6 +69,8 @@ class TextFormat(NamedTuple):
 
     delimiter: str | None = None
     header: bool | None = None
+    numbers: NumberFormat = NumberFormat()
+    skip_bad: bool = False
 
 
 # Some consecutive edges: an (m, 2) array of rows, and their weights if there are any.
@@ -59,47 +84,110 @@ def concatenate_edges(encoder: FieldEncoder, chunks: Iterable[EdgeChunk]) -> Enc
     return EncodedEdges(np.concatenate(ends), np.concatenate(arrays) if arrays else None, encoder.names())
 
 
+class _SplitEdges(NamedTuple):
+    """The names and weights of some edges, and what is wrong with each line that was left out."""
+
+    fields: Fields
+    weights: Weights | None
+    skipped: list[str]
+
+
 def read_edge_list(
-    source: TextSource, text_format: TextFormat, columns: Columns, nodes: Nodes, encoder: FieldEncoder
+    source: TextSource,
+    text_format: TextFormat,
+    columns: Columns,
+    nodes: Nodes,
+    encoder: FieldEncoder,
+    record: ReadingRecord,
 ) -> Iterator[EdgeChunk]:
     """Read an edge list: each line has two names and possibly a weight."""
-    head, chunks = _read_head(source, "edge")
-    layout = _detect_layout(head, text_format, columns)
+    head, chunks, separator = _read_head(source, "edge")
+    layout = _detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
+    record.guesses |= layout.describe(head[0], text_format, columns)
     _encode_nodes(encoder, nodes, layout.delimiter)
 
     def has_header(chunk: Chunk) -> bool:
         return layout.header and chunk.first_line <= head[0].number
 
-    def split_edges(chunk: Chunk) -> tuple[Fields, Weights | None]:
-        lines = split(chunk, source.label, source.comments, layout.delimiter)
+    def split_edges(chunk: Chunk) -> _SplitEdges:
+        lines = split(chunk, source.label, source.comments, layout.delimiter).without_blank_rows()
         lines = lines.without_first() if has_header(chunk) else lines
-        _check_field_counts(lines, layout.fields)
-        weights = None if layout.weight is None else _parse_weights(lines, layout.weight, head[0])
-        return _check_names(lines, lines.columns(layout.source, layout.target)), weights
+        return _split_edges(lines, layout, text_format, head)
 
-    def prepare(chunk: Chunk) -> tuple[PreparedFields, Weights | None]:
+    def prepare(chunk: Chunk) -> tuple[PreparedFields, Weights | None, list[str]]:
         if layout.is_plain and encoder.all_integers and not has_header(chunk):
             values = _parse_integer_pairs(chunk, layout.delimiter)
             if values is not None:
-                return PreparedFields(lambda: split_edges(chunk)[0], values), None
-        fields, weights = split_edges(chunk)
-        return encoder.prepare(fields), weights
+                return PreparedFields(lambda: split_edges(chunk).fields, values), None, []
+        fields, weights, skipped = split_edges(chunk)
+        return encoder.prepare(fields), weights, skipped
 
-    count = 0
-    for prepared, weights in map_ahead(prepare, chunks):
+    count, left_out = 0, list[str]()
+    for prepared, weights, skipped in map_ahead(prepare, chunks):
         ends = encoder.encode(prepared).reshape(-1, 2)
         count += len(ends)
+        left_out += skipped
         yield ends, weights
+    record.rows, record.skipped = count + len(left_out), len(left_out)
+    _report_skipped(source.label, left_out, count)
     if not count:
         raise GraphError(f"{source.label}: a graph has at least one edge; the file has only a header")
+
+
+def _report_skipped(label: str, skipped: list[str], count: int) -> None:
+    """Warn of the lines that were left out, and list the first of them."""
+    if skipped:
+        total = len(skipped) + count
+        listed = "; ".join(skipped[:_MAX_LISTED]) + (
+            f"; and {len(skipped) - _MAX_LISTED:,} more" * (len(skipped) > _MAX_LISTED)
+        )
+        message = f"{label}: {len(skipped):,} of {total:,} lines are left out: {listed}"
+        if not count:
+            raise GraphError(f"{message}; no edge remains")
+        warnings.warn(message, stacklevel=2)
+
+
+def _split_edges(lines: Lines, layout: _Layout, text_format: TextFormat, head: list[Line]) -> _SplitEdges:
+    """Return the names and weights of lines; wrong lines raise a GraphError, or are left out."""
+    skipped: list[str] = []
+    if text_format.skip_bad:
+        lines, skipped = _select_valid(lines, layout, text_format.numbers)
+    _check_field_counts(lines, layout.fields)
+    weights = None
+    if layout.weight is not None:
+        weights = _check_weights(lines, layout.weight, text_format.numbers, head)
+    return _SplitEdges(_check_names(lines, lines.columns(layout.source, layout.target)), weights, skipped)
+
+
+def _select_valid(lines: Lines, layout: _Layout, numbers: NumberFormat) -> tuple[Lines, list[str]]:
+    """Return the lines that are edges, and what is wrong with each of the others."""
+    counts, starts = np.diff(lines.line_starts), lines.line_starts[:-1]
+    reasons = {
+        int(starts[line]): f"an edge has {layout.fields} fields in this file; got {counts[line]}"
+        for line in np.flatnonzero(counts != layout.fields).tolist()
+    }
+    complete = np.flatnonzero(counts == layout.fields)
+    kept = lines.select(counts == layout.fields)
+    names = kept.columns(layout.source, layout.target)
+    valid = np.asarray((names.starts < names.ends).reshape(-1, 2).all(axis=1))
+    reasons |= {int(starts[line]): "a node name is not empty" for line in complete[~valid].tolist()}
+    if layout.weight is not None:
+        fields = kept.column(layout.weight)
+        weights = parse_weights(fields, numbers)
+        wrong = valid & ~((weights > 0) & (weights < np.inf))
+        for row in np.flatnonzero(wrong).tolist():
+            reasons[int(starts[complete[row]])] = f"a weight is finite and positive; got {fields.text(row)[:40]!r}"
+        valid &= ~wrong
+    places = [(lines.place(int(lines.fields.starts[field])), reasons[field]) for field in sorted(reasons)]
+    return kept.select(valid), [f"{place.removeprefix(lines.label + ', ')}: {reason}" for place, reason in places]
 
 
 def read_adjacency_list(
     source: TextSource, text_format: TextFormat, nodes: Nodes, encoder: FieldEncoder
 ) -> Iterator[EdgeChunk]:
     """Read an adjacency list: each line has the name of a node, then the names of its neighbors."""
-    head, chunks = _read_head(source, "edge")
-    delimiter = _choose_delimiter(head[0], text_format.delimiter, likely=range(2, 1 << 31))
+    head, chunks, separator = _read_head(source, "edge")
+    delimiter = _choose_delimiter(head[0], text_format.delimiter or separator, likely=range(2, 1 << 31))
     _encode_nodes(encoder, nodes, delimiter)
 
     def prepare(chunk: Chunk) -> tuple[PreparedFields, Lines]:
@@ -152,7 +240,7 @@ def _encode_nodes(encoder: FieldEncoder, nodes: Nodes, delimiter: int) -> None:
         encoder.encode(encoder.prepare(Fields.from_texts(map(str, nodes))))
         return
     source = nodes
-    head, chunks = _read_head(source, "node")
+    head, chunks, _ = _read_head(source, "node")
     has_header = len(head) > 1 and head[0].fields(delimiter)[0].lower() in _NODE_HEADERS
 
     def prepare(chunk: Chunk) -> PreparedFields:
@@ -189,22 +277,23 @@ def _check_names(lines: Lines, fields: Fields) -> Fields:
     return fields
 
 
-def _parse_weights(lines: Lines, column: int, first: Line) -> Weights:
+def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[Line]) -> Weights:
+    """Return the weights; raise a GraphError at the first that is not finite and positive."""
     fields = lines.column(column)
-    values = np.empty(len(fields.starts))
-    kernel.parse_weights(*fields, values)
-    for i in np.flatnonzero(np.isnan(values)).tolist():
-        text = fields.text(i)
-        try:
-            values[i] = float("none" if "_" in text else text)
-        except ValueError:
-            # Finding the line number is slow, so it is done only for the message.
-            place = lines.place(int(fields.starts[i]))
-            hint = "; if this line names the columns, pass header=True (--header)" if place == first.place else ""
-            raise GraphError(f"{place}: a weight is a number; got {text[:80]!r}{hint}") from None
-        if not 0 < values[i] < np.inf:
-            place = lines.place(int(fields.starts[i]))
+    values = parse_weights(fields, numbers)
+    invalid = ~((values > 0) & (values < np.inf))
+    if invalid.any():
+        # Finding the line number is slow, so it is done only for the message.
+        first = int(np.argmax(invalid))
+        place, text = lines.place(int(fields.starts[first])), fields.text(first)
+        if not np.isnan(values[first]) or text.strip().lower() in ("nan", "+nan", "-nan"):
             raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}")
+        hint = explain_number(text)
+        if place == head[0].place:
+            hint = "; if this line names the columns, pass header=True (--header)"
+            if not any(map(is_number, head[-1].fields(WHITESPACE))):
+                hint += ", and for triples of subject, predicate and object, source=0, target=2 (--source 0 --target 2)"
+        raise GraphError(f"{place}: a weight is a number; got {text[:80]!r}{hint}")
     return values
 
 
@@ -218,19 +307,39 @@ class _Layout(NamedTuple):
     target: int
     weight: int | None
 
+    def describe(self, first: Line, text_format: TextFormat, columns: Columns) -> dict[str, str]:
+        """Return what was guessed, in words."""
+        names = first.fields(self.delimiter)
+        shown = [names[number] if self.header else str(number) for number in (self.source, self.target)]
+        weight = "" if self.weight is None else f", weights in {names[self.weight] if self.header else self.weight}"
+        guesses = {
+            "separator": _SEPARATORS.get(self.delimiter, repr(chr(self.delimiter & 0x7F))),
+            "header": f"yes: {', '.join(names[:10])}" if self.header else "no",
+            "columns": f"{' and '.join(shown)}{weight}",
+        }
+        given = {
+            "separator": text_format.delimiter,
+            "header": text_format.header,
+            "columns": columns.source,
+        }
+        return {name: text for name, text in guesses.items() if given[name] is None}
+
     @property
     def is_plain(self) -> bool:
         """Whether a line is two names and nothing else."""
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
 
 
-def _read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk]]:
-    """Return the first one or two lines with content, and the chunks from theirs on."""
-    chunks = read_chunks(source)
-    for chunk in chunks:
+def _read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk], str | None]:
+    """Return the first one or two lines with content, the chunks from theirs on, and the separator of a sep= line."""
+    chunks, separator = read_chunks(source), None
+    for part in chunks:
+        chunk = part
+        if part.first_line == 1:
+            chunk, separator = skip_separator_line(part)
         head = first_lines(source, chunk, 2)
         if head:
-            return head, chain([chunk], chunks)
+            return head, chain([chunk], chunks), separator
     raise GraphError(f"{source.label}: a graph has at least one {item}; the file is empty")
 
 
@@ -243,31 +352,48 @@ def _detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) 
     header = text_format.header
     if header is None:
         header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
-    if len(first) < 2:
-        raise GraphError(f"{place}: an edge has two node names; got {len(first)} field")
+    if len(first) < 2 or _is_json(head[0].text):
+        raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{_explain_content(first)}")
     if len(first) > 3 and columns.source is None and not (header and pair_by_name(first)):
-        hint = "choose columns, as source=0, target=1, weight=2 (--source 0 --target 1 --weight 2)"
-        if any(field.startswith("{") for field in first):
-            hint = "for attributes in braces, write the file again with networkx.write_weighted_edgelist"
-        raise GraphError(f"{place}: an edge has two node names and at most a weight; got {len(first)} fields; {hint}")
+        raise GraphError(f"{place}: {_explain_fields(first, second, header, text_format.header)}")
     try:
-        layout = _Layout(delimiter, len(first), header, *columns.choose(first if header else [], len(first)))
+        choice = columns.choose(Head(first if header else (), second if header else first), len(first))
     except GraphError as error:
         raise GraphError(f"{place}: {error}") from None
-    if header and len(first) == len(second) == 3 and layout.weight is None and columns.weighted is None:
-        _warn_if_weight(place, first, second, 3 - layout.source - layout.target)
-    return layout
+    if header:
+        warn_unread(f"{place}: ", choice.unread)
+    return _Layout(delimiter, len(first), header, *choice[:3])
 
 
-def _warn_if_weight(place: str, names: list[str], values: list[str], other: int) -> None:
-    """Warn if the third column has numbers, and so may be a weight, but is not named like one."""
-    if re.fullmatch(r"\d+\.?\d*([eE][+-]?\d+)?", values[other]):
-        name = names[other]
-        warnings.warn(
-            f"{place}: the column {name!r} is ignored; if it is the weight, pass weight={name!r} (--weight {name}),"
-            " otherwise weighted=False (--unweighted)",
-            stacklevel=2,
-        )
+def _explain_fields(first: list[str], second: list[str], header: bool, requested: bool | None) -> str:
+    """Explain that a line has too many fields, and which options would choose among them."""
+    named = [field.strip() for field in first]
+    if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
+        what = "this looks like an adjacency matrix with names"
+        return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
+    hint = _explain_content(first)
+    if hint:
+        return f"an edge has two node names and at most a weight; got {len(first)} fields{hint}"
+    if header or requested is not None or any(map(is_number, first)):
+        return explain_ambiguity(Head(named if header else (), second if header else first), len(first))
+    by_number, by_name = (suggest_columns(head, len(first)) for head in (Head((), first), Head(named, second)))
+    choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}"
+    return f"{count_columns(named, len(first))}; {choices}"
+
+
+def _is_json(line: bytes) -> bool:
+    """Whether a line is an object or a list in JSON, and not names."""
+    text = line.strip().rstrip(b",")
+    return bool(re.fullmatch(rb'\{\s*".*|\[\s*[\[{].*|\[.*\]', text))
+
+
+def _explain_content(fields: list[str]) -> str:
+    """Say how to read JSON, or attributes in braces, that is no list of edges; an empty text for other content."""
+    if fields and fields[0].startswith(("{", "[")):
+        return "; this looks like JSON, so pass format='json', or 'jsonl' for one object per line (--format json)"
+    if any(field.startswith("{") for field in fields):
+        return "; for attributes in braces, write the file again with networkx.write_weighted_edgelist"
+    return ""
 
 
 def _choose_delimiter(line: Line, requested: str | None, likely: range) -> int:
@@ -290,8 +416,10 @@ def _looks_like_header(first: list[str], second: list[str]) -> bool:
     """Whether the first line has known column names, or words above numbers."""
     if pair_by_name(first) is not None:
         return True
-    return len(second) == len(first) and not any(map(_is_number, first)) and all(map(_is_number, second[:2]))
+    if len(second) != len(first) or any(map(is_number, first)):
+        return False
+    return all(map(_is_integer, second[:2])) or (len(second) > 2 and any(map(is_number, second)))
 
 
-def _is_number(field: str) -> bool:
+def _is_integer(field: str) -> bool:
     return field.lstrip("-").isdigit()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
@@ -15,6 +16,8 @@ from efge.kernels import text as kernel
 WHITESPACE = kernel.WHITESPACE
 _CHUNK_SIZE = 1 << 21
 _BLANKS = b" \t\r"
+# A row of a table that has only empty fields, quoted or not.
+_BLANK_ROW = re.compile(rb'[ \t\r,;|"]*')
 
 
 class TextSource(NamedTuple):
@@ -66,6 +69,22 @@ class Lines(NamedTuple):
         """Return all lines but the first."""
         return self._replace(line_starts=self.line_starts[1:])
 
+    def select(self, chosen: npt.NDArray[np.bool_]) -> Lines:
+        """Return some of the lines."""
+        starts, counts = self.line_starts[:-1][chosen], np.diff(self.line_starts)[chosen]
+        line_starts = np.zeros(len(starts) + 1, np.int64)
+        np.cumsum(counts, out=line_starts[1:])
+        fields = np.repeat(starts - line_starts[:-1], counts) + np.arange(line_starts[-1])
+        return self._replace(fields=self.fields.take(fields), line_starts=line_starts)
+
+    def without_blank_rows(self) -> Lines:
+        """Return all lines but those with empty fields only, which spreadsheets write for empty rows."""
+        filled = self.fields.starts < self.fields.ends
+        if filled.all():
+            return self
+        counts = np.concatenate([[0], np.cumsum(filled)])
+        return self.select(counts[self.line_starts[1:]] > counts[self.line_starts[:-1]])
+
     def all_fields(self) -> Fields:
         """Return the fields of all lines."""
         return self.fields.take(np.arange(self.line_starts[0], self.line_starts[-1]))
@@ -112,7 +131,9 @@ def first_lines(source: TextSource, chunk: Chunk, count: int) -> list[Line]:
     lines = []
     for number, text in enumerate(chunk.data.tobytes().split(b"\n"), chunk.first_line):
         content = text.strip(_BLANKS)
-        if content and not (source.comments and content.startswith(tuple(char.encode() for char in source.comments))):
+        if not _BLANK_ROW.fullmatch(content) and not (
+            source.comments and content.startswith(tuple(char.encode() for char in source.comments))
+        ):
             lines.append(Line(source.label, number, text))
             if len(lines) == count:
                 break
@@ -141,3 +162,12 @@ def split(chunk: Chunk, label: str, comments: str, delimiter: int) -> Lines:
             place = lines.place(error.start)
             raise GraphError(f"{place}: text is in UTF-8; this is not, so pass its encoding, as 'latin-1'") from None
     return lines
+
+
+def skip_separator_line(chunk: Chunk) -> tuple[Chunk, str | None]:
+    """Return a chunk without a first line such as `sep=;`, as spreadsheets write it, and the separator it names."""
+    first, newline, _ = bytes(chunk.data[:80]).partition(b"\n")
+    found = re.fullmatch(rb'"?sep=([\t-~])"?\s*', first, re.IGNORECASE)
+    if found is None or not newline:
+        return chunk, None
+    return Chunk(chunk.data[len(first) + 1 :], chunk.first_line + 1), found[1].decode()

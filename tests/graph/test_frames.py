@@ -1,0 +1,176 @@
+"""Tables and mappings in memory: no wrong graph, and what is ambiguous is asked for by name."""
+
+from __future__ import annotations
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse
+
+import efge
+
+FRAMES = [pd.DataFrame, pl.DataFrame, pa.table]
+TRIANGLE = np.array([[0, 1, 1], [1, 0, 1], [1, 1, 0]])
+
+
+def edges_of(graph):
+    rows, columns = graph.to_scipy().tocoo().coords
+    return sorted((graph.names[i], graph.names[j]) for i, j in zip(rows, columns, strict=True) if i < j)
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_ambiguous_columns_are_asked_for_by_name(frame):
+    content = {"ev": ["e1", "e1"], "proteinA": ["P1", "P2"], "proteinB": ["P2", "P3"], "score": [0.5, 0.7]}
+    advice = "choose them, as source='proteinA', target='proteinB', weight='score'"
+    with pytest.raises(efge.GraphError, match=rf"got 4 columns \(ev, proteinA, proteinB, score\); {advice}"):
+        efge.as_graph(frame(content))
+    graph = efge.as_graph(frame(content), source="proteinA", target="proteinB", weight="score")
+    assert edges_of(graph) == [("P1", "P2"), ("P2", "P3")]
+    del content["score"]
+    with pytest.raises(efge.GraphError, match=r"got 3 columns \(ev, proteinA, proteinB\)"):
+        efge.as_graph(frame(content))
+
+
+@pytest.mark.parametrize("frame", FRAMES)
+def test_an_unread_numeric_column_is_pointed_out(frame):
+    content = {"source": ["a", "b"], "target": ["b", "c"], "score": [0.5, 0.7], "note": ["x", "y"]}
+    with pytest.warns(UserWarning, match=r"the column 'score' is ignored; .* pass weight='score' \(--weight score\)"):
+        assert not efge.as_graph(frame(content)).is_weighted
+    assert efge.as_graph(frame(content), weight="score").is_weighted
+    assert not efge.as_graph(frame(content), weighted=False).is_weighted
+
+
+def test_unread_attributes_of_graphs_and_parquet_files_are_pointed_out_alike(tmp_path):
+    graph = nx.Graph()
+    graph.add_edge("a", "b", score=0.5, label="x", id=3)
+    igraph = pytest.importorskip("igraph")
+    pd.DataFrame({"source": ["a"], "target": ["b"], "score": [0.5]}).to_parquet(tmp_path / "e.parquet")
+    nx.write_graphml(graph, tmp_path / "e.graphml")
+    for x in (graph, igraph.Graph.from_networkx(graph), tmp_path / "e.parquet", tmp_path / "e.graphml"):
+        with pytest.warns(UserWarning, match=r"'score' is ignored; if it is the weight, pass weight='score'"):
+            efge.as_graph(x)
+        assert efge.as_graph(x, weight="score").is_weighted
+
+
+def test_numbered_columns_of_a_frame_follow_the_rule_of_files():
+    graph = efge.as_graph(pd.DataFrame([("a", "b", 2.0), ("b", "c", 3.0)]))
+    assert graph.is_weighted
+    with pytest.raises(efge.GraphError, match="got 4 columns; choose them, as source=0, target=1"):
+        efge.as_graph(pd.DataFrame([("a", "b", "c", "d")]))
+
+
+def test_an_adjacency_frame_is_a_matrix_with_names():
+    names = ["ann", "bob", "cid"]
+    by_index = pd.DataFrame(TRIANGLE, names, names)
+    first_column = {"": names} | {name: column.tolist() for name, column in zip(names, TRIANGLE, strict=True)}
+    for frame in (by_index, by_index.reset_index(), pl.DataFrame(first_column), pa.table(first_column)):
+        assert edges_of(efge.as_graph(frame)) == [("ann", "bob"), ("ann", "cid"), ("bob", "cid")]
+    weighted = efge.as_graph(pd.DataFrame(2.5 * TRIANGLE, names, names))
+    assert weighted.weights.tolist() == [2.5] * 6
+    large = efge.as_graph(pd.DataFrame(nx.to_numpy_array(nx.path_graph(5))))
+    assert (large.n_nodes, large.n_edges) == (5, 4)
+
+
+@pytest.mark.parametrize("columns", [None, ["a", "b", "c"]])
+def test_a_square_frame_that_may_be_a_list_of_edges_is_refused(columns):
+    frame = pd.DataFrame(TRIANGLE, columns=columns)
+    with pytest.raises(efge.GraphError, match="a table of 3 x 3 numbers may be an adjacency matrix or a list of edges"):
+        efge.as_graph(frame)
+    assert efge.as_graph(frame, names=["x", "y", "z"]).n_edges == 3
+    assert efge.as_graph(frame, source=0, target=1, weighted=False).n_nodes == 2
+    assert efge.as_graph(pd.DataFrame([(0, 1), (1, 2)])).n_nodes == 3
+
+
+def test_rows_and_columns_of_a_matrix_have_one_order():
+    with pytest.raises(efge.GraphError, match="the rows of an adjacency matrix are in the order of its columns"):
+        efge.as_graph(pd.DataFrame(TRIANGLE, ["a", "b", "c"], ["b", "a", "c"]))
+
+
+def test_names_label_the_rows_of_a_matrix():
+    names = [f"n{i}" for i in range(50)]
+    matrix = nx.to_scipy_sparse_array(nx.cycle_graph(50))
+    for x in (matrix, matrix.toarray(), scipy.sparse.csr_matrix(matrix)):
+        graph = efge.as_graph(x, names=names)
+        assert (graph.n_nodes, graph.neighbors("n0")) == (50, ["n1", "n49"])
+        with pytest.raises(efge.GraphError, match=r"nodes= adds nodes to the 50 of the matrix; .* pass names="):
+            efge.as_graph(x, nodes=names)
+    assert efge.as_graph(matrix, nodes=[50, 51]).n_isolated == 2
+    for wrong, message in (
+        (names[:-1], "a name for each of 50 rows; got 49"),
+        (["x"] * 50, "node names are distinct"),
+        ("text", "names is a list of names"),
+        (3, "names is a list of names"),
+    ):
+        with pytest.raises(efge.GraphError, match=message):
+            efge.as_graph(matrix, names=wrong)
+    for x in (
+        [("a", "b")],
+        nx.path_graph(3),
+        np.array([[0, 1], [1, 2], [2, 3]]),
+        {"a": ["b"]},
+        [{"source": 1, "target": 2}],
+    ):
+        with pytest.raises(efge.GraphError, match="labels the rows of a matrix"):
+            efge.as_graph(x, names=["x"])
+
+
+def test_records_are_edges():
+    records = [{"source": "ann", "target": "bob"}, {"target": "cid", "source": "bob"}]
+    assert edges_of(efge.as_graph(records)) == [("ann", "bob"), ("bob", "cid")]
+    assert efge.as_graph(iter(records)).n_nodes == 3
+    weighted = efge.as_graph([{"u": 1, "v": 2, "x": 0.5}], source="u", target="v", weight="x")
+    assert weighted.weights.tolist() == [0.5, 0.5]
+    with pytest.raises(
+        efge.GraphError, match=r"edge 1: all edges have the keys \['source', 'target'\]; got \['source'\]"
+    ):
+        efge.as_graph([records[0], {"source": "x"}])
+    with pytest.raises(efge.GraphError, match=r"got 4 columns \(a, b, c, d\)"):
+        efge.as_graph([{"a": 1, "b": 2, "c": 3, "d": 4}])
+
+
+def test_dicts_of_neighbors_are_understood():
+    graph = nx.les_miserables_graph()
+    assert efge.as_graph(nx.to_dict_of_dicts(graph)).fingerprint() == efge.as_graph(graph).fingerprint()
+    plain = efge.as_graph(nx.to_dict_of_lists(graph))
+    assert (plain.n_nodes, plain.n_edges, plain.is_weighted) == (77, 254, False)
+    assert edges_of(efge.as_graph({"a": {"b": 2}, "b": {"c": 3}})) == [("a", "b"), ("b", "c")]
+    assert efge.as_graph({"a": {"b", "c"}}, directed=True).directed
+    with pytest.raises(
+        efge.GraphError, match="an undirected edge has one weight; some edges are there in both directions"
+    ):
+        efge.as_graph({"a": {"b": 2}, "b": {"a": 3}})
+    assert efge.as_graph({"a": {"b": 2}, "b": {"a": 3}}, directed=True).weights.tolist() == [2, 3]
+
+
+def test_dicts_that_may_be_columns_are_refused():
+    columns = {"proteinA": ["P1", "P2"], "proteinB": ["P2", "P3"]}
+    with pytest.raises(efge.GraphError, match="may be columns, or nodes with their neighbors"):
+        efge.as_graph(columns)
+    assert edges_of(efge.as_graph(columns, source="proteinA", target="proteinB")) == [("P1", "P2"), ("P2", "P3")]
+    assert edges_of(efge.as_graph({"from": ["a"], "to": ["b"]})) == [("a", "b")]
+    with pytest.raises(efge.GraphError, match="columns have the same length; got source: 1, target: 2"):
+        efge.as_graph({"source": ["a"], "target": ["b", "c"]})
+    with pytest.raises(efge.GraphError, match="a dict is columns"):
+        efge.as_graph({"a": 1})
+
+
+def test_triples_are_refused_with_the_columns_to_choose():
+    triples = [("ann", "knows", "bob"), ("bob", "likes", "cid")]
+    with pytest.raises(efge.GraphError, match="triples of subject, predicate and object, pass source=0, target=2"):
+        efge.as_graph(triples)
+    assert edges_of(efge.as_graph(triples, source=0, target=2)) == [("ann", "bob"), ("bob", "cid")]
+
+
+def test_bipartite_graphs_of_networkx_are_read_and_their_matrices_explained():
+    graph = nx.bipartite.random_graph(5, 4, 0.5, seed=1)
+    assert efge.as_graph(graph).n_edges == graph.number_of_edges()
+    matrix = nx.bipartite.biadjacency_matrix(graph, range(5), range(5, 9))
+    with pytest.raises(
+        efge.GraphError, match=r"an adjacency matrix is square; got shape \(5, 4\); for a bipartite graph"
+    ):
+        efge.as_graph(matrix)
+    both = efge.as_graph(scipy.sparse.block_array([[None, matrix], [matrix.T, None]]))
+    assert both.n_edges == graph.number_of_edges()

@@ -1,0 +1,285 @@
+"""Files as people have them: decimal commas, blank rows, separator lines, JSON, spreadsheets, bad lines."""
+
+from __future__ import annotations
+
+import json
+import re
+import warnings
+import zipfile
+
+import networkx as nx
+import pytest
+
+import efge
+from efge.graph.text_numbers import NumberFormat
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(text, name="e.csv"):
+        path = tmp_path / name
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    return write
+
+
+def weights_of(graph):
+    return {
+        (graph.names[i], graph.names[j]): float(w)
+        for i, j, w in zip(*graph.to_scipy().tocoo().coords, graph.to_scipy().tocoo().data, strict=True)
+        if i < j
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "expected"),
+    [
+        ("0,5", {"decimal": ","}, 0.5),
+        ("1.234,50", {"decimal": ",", "thousands": "."}, 1234.5),
+        ("1,234,567.5", {"thousands": ","}, 1234567.5),
+        ("$1,234", {"thousands": ","}, 1234),
+        ("1'234", {"thousands": "'"}, 1234),
+        ("€ 12.50", {}, 12.5),
+        ("12 €", {}, 12),
+        ("7", {"decimal": ","}, 7),
+    ],
+)
+def test_weights_are_read_as_spreadsheets_write_them(write, text, options, expected):
+    path = write(f"source;target;weight\nann;bob;{text}\n")
+    assert weights_of(efge.read_graph(path, **options)) == {("ann", "bob"): expected}
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("0,5", {"decimal": ","}),
+        ("1.234,50", {"decimal": ",", "thousands": "."}),
+        ("1,234.50", {"thousands": ","}),
+        ("$1,234,000", {"thousands": ","}),
+    ],
+)
+def test_a_number_in_another_style_is_answered_with_the_options_that_read_it(write, text, advice):
+    path = write(f"source;target;weight\nann;bob;{text}\n")
+    with pytest.raises(efge.GraphError, match="line 2: a weight is a number; got") as caught:
+        efge.read_graph(path)
+    for option, mark in advice.items():
+        assert f"{option}={mark!r}" in str(caught.value)
+        assert f"--{option} " in str(caught.value)
+    efge.read_graph(path, **advice)
+
+
+def test_an_ambiguous_number_names_both_ways_to_read_it(write):
+    path = write("source;target;weight\nann;bob;1,234\n")
+    with pytest.raises(efge.GraphError, match=r"thousands=','.*decimal=','"):
+        efge.read_graph(path)
+
+
+@pytest.mark.parametrize("text", ["1.5.2", "1,23,4", "12_3", "none", "1.2345,6"])
+def test_a_wrong_group_of_digits_is_no_number(text):
+    with pytest.raises(ValueError, match=r"."):
+        NumberFormat(",", ".").parse(text)
+
+
+def test_marks_of_numbers_are_checked(write):
+    path = write("a,b,1\n")
+    for options, message in (
+        ({"decimal": ",,"}, "decimal is one character"),
+        ({"thousands": "1"}, "thousands is one character"),
+        ({"decimal": ",", "thousands": ","}, "different marks"),
+    ):
+        with pytest.raises(efge.GraphError, match=message):
+            efge.read_graph(path, **options)
+
+
+def test_a_separator_line_names_the_separator_and_keeps_line_numbers(write):
+    path = write("sep=;\r\nsource;target;weight\r\nann, jr.;bob;2\r\nbob;cid;x\r\n")
+    with pytest.raises(efge.GraphError, match=r"e.csv, line 4: a weight is a number; got 'x'"):
+        efge.read_graph(path)
+    path = write("sep=|\nann|bob\nbob|cid\n")
+    assert efge.read_graph(path).names.tolist() == ["ann", "bob", "cid"]
+
+
+def test_blank_rows_of_spreadsheets_are_no_edges(write):
+    path = write(',,\nsource,target,weight\nann,bob,1\n,,\n"","",""\nbob,cid,2\n\n,,\n')
+    graph = efge.read_graph(path)
+    assert (graph.n_nodes, graph.n_edges) == (3, 2)
+    with pytest.raises(efge.GraphError, match="line 2: a node name is not empty"):
+        efge.read_graph(write("ann,bob,1\n,cid,2\n"))
+
+
+def test_bad_lines_are_counted_and_listed_if_they_are_left_out(write):
+    lines = [
+        "source,target,weight",
+        "ann,bob,1",
+        "bob,cid",
+        "bob,,2",
+        "cid,dan,-1",
+        "dan,ann,x",
+        "dan,eve,3",
+        "a,b,1,2",
+    ]
+    path = write("\n".join(lines) + "\n")
+    with pytest.raises(efge.GraphError, match="line 3: an edge has 3 fields"):
+        efge.read_graph(path)
+    with pytest.warns(UserWarning, match="5 of 7 lines") as caught:
+        graph = efge.read_graph(path, skip_bad=True)
+    assert weights_of(graph) == {("ann", "bob"): 1, ("dan", "eve"): 3}
+    (message,) = [str(warning.message) for warning in caught]
+    assert "5 of 7 lines are left out: line 3: an edge has 3 fields in this file; got 2; line 4: a node name" in message
+    assert (
+        "line 5: a weight is finite and positive; got '-1'; line 6: a weight is finite and positive; got 'x'" in message
+    )
+    assert message.endswith("line 8: an edge has 3 fields in this file; got 4")
+    many = write("a,b\n" + "c\n" * 9)
+    with pytest.warns(UserWarning, match="9 of 10 lines are left out: .*; and 4 more$"):
+        efge.read_graph(many, skip_bad=True)
+    with pytest.raises(efge.GraphError, match="no edge remains"):
+        efge.read_graph(write("a,b,x\nc,d,y\n"), skip_bad=True, header=False)
+
+
+def test_options_for_text_are_refused_for_other_formats(write):
+    path = write('[["ann", "bob"]]', "e.json")
+    with pytest.raises(efge.GraphError, match="skip_bad, decimal and thousands are for edges as text; this is json"):
+        efge.read_graph(path, skip_bad=True)
+
+
+EXPECTED = {("ann", "bob"): 2.0, ("bob", "cid"): 0.5}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        (
+            "e.jsonl",
+            '{"source": "ann", "target": "bob", "weight": 2}\n\n{"weight": 0.5, "source": "bob", "target": "cid"}\n',
+        ),
+        ("e.ndjson", '["ann", "bob", 2]\n["bob", "cid", 0.5]\n'),
+        ("e.json", '[{"from": "ann", "to": "bob", "weight": 2}, {"from": "bob", "to": "cid", "weight": 0.5}]'),
+        (
+            "e.json",
+            '{"source": "ann", "target": "bob", "weight": 2}\n{"source": "bob", "target": "cid", "weight": 0.5}\n',
+        ),
+        ("e.json", '[["ann", "bob", 2], ["bob", "cid", 0.5]]'),
+        ("e.json", '{"ann": {"bob": 2}, "bob": {"cid": 0.5}}'),
+        ("e.json", '{"source": ["ann", "bob"], "target": ["bob", "cid"], "weight": [2, 0.5]}'),
+        (
+            "d3.json",
+            '{"nodes": [{"name": "ann"}, {"name": "bob"}, {"name": "cid"}],'
+            ' "links": [{"source": 0, "target": 1, "value": 2}, {"source": 1, "target": 2, "value": 0.5}]}',
+        ),
+    ],
+)
+def test_json_is_read_in_its_usual_forms(write, name, text):
+    assert weights_of(efge.read_graph(write(text, name))) == EXPECTED
+
+
+@pytest.mark.parametrize("edges", ["links", "edges"])
+@pytest.mark.parametrize("directed", [False, True])
+def test_node_link_data_of_networkx_keeps_nodes_weights_and_direction(write, edges, directed):
+    graph = nx.DiGraph() if directed else nx.Graph()
+    graph.add_nodes_from(["zoe", "ann"])
+    graph.add_weighted_edges_from([("ann", "bob", 2.0), ("bob", "cid", 0.5)])
+    found = efge.read_graph(write(json.dumps(nx.node_link_data(graph, edges=edges)), "g.json"))
+    assert found.fingerprint() == efge.as_graph(graph).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("e.json", "", "a graph has at least one edge; the file is empty|not a valid JSON file"),
+        ("e.json", "3", "a graph is a Graph, a path"),
+        ("e.json", '{"a": 3}', "a dict is columns"),
+        ("e.jsonl", '["a", "b"]\n{', "line 2: this is not valid JSON"),
+        (
+            "e.jsonl",
+            '{"source": 1, "target": 2}\n{"source": 1}',
+            r"edge 1: all edges have the keys \['source', 'target'\]",
+        ),
+        ("e.json", '{"nodes": [{"x": 1}], "links": [{"source": 0, "target": 5}]}', "edge 0: nodes without an id are"),
+        ("e.json", '{"nodes": [{"id": 1}], "links": [[]]}', "e.json: "),
+        ("e.txt", '{"source": "ann", "target": "bob"}\n', "this looks like JSON, so pass format='json'"),
+        ("m.csv", ",ann,bob,cid\nann,0,1,0\nbob,1,0,1\ncid,0,1,0\n", "this looks like an adjacency matrix with names"),
+    ],
+)
+def test_other_content_is_answered_with_what_to_do(write, name, text, message):
+    with pytest.raises(efge.GraphError, match=message):
+        efge.read_graph(write(text, name))
+
+
+def test_a_spreadsheet_is_recognized(tmp_path):
+    for name, message in (("e.xlsx", "this is a spreadsheet; save its sheet as CSV"), ("e.txt", "a ZIP archive")):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("xl/workbook.xml", "<workbook/>")
+        with pytest.raises(efge.GraphError, match=message):
+            efge.read_graph(tmp_path / name)
+
+
+AMBIGUOUS = [
+    "ev,proteinA,proteinB,score\ne1,P1,P2,0.5\ne2,P2,P3,0.7\n",
+    "ev,proteinA,proteinB\ne1,P1,P2\ne2,P2,P3\n",
+    "day,person,friend,calls\n1,ann,bob,3\n2,bob,cid,4\n",
+    "x,1,2,0.5\ny,2,3,0.7\n",
+    "one,source_id,target_id,two\nx,ann,bob,y\nz,bob,cid,y\n",
+    "id;first person;second person;calls\n1;ann;bob;3\n",
+]
+
+
+@pytest.mark.parametrize("text", AMBIGUOUS)
+def test_ambiguous_columns_are_listed_with_options_that_work_as_typed(write, text):
+    path = write(text)
+    options = {"header": True} if text.startswith("ev,proteinA,proteinB\n") else {}
+    with pytest.raises(
+        efge.GraphError, match=r"line 1: an edge has two node names and at most a weight; got"
+    ) as caught:
+        efge.read_graph(path, **options)
+    message = str(caught.value)
+    if not text.startswith("x"):
+        assert all(name in message for name in re.split("[,;]", text.split("\n")[0]))
+    python = re.findall(r"(source|target|weight)=('[^']*'|\d+)", message)
+    advice = {name: value.strip("'") if "'" in value else int(value) for name, value in python}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        graph = efge.read_graph(path, **advice)
+    assert graph.n_edges == text.count("\n") - (not text.startswith("x"))
+
+
+def test_a_score_is_not_taken_for_a_node(write):
+    with pytest.raises(efge.GraphError, match=r"got 3 columns \(score, a, b\); choose them, as source='a', target='b'"):
+        efge.read_graph(write("score,a,b\n0.5,x,y\n0.6,y,z\n"))
+
+
+def test_words_above_numbers_are_a_header(write):
+    with pytest.warns(UserWarning, match="line 1: the column 'score' is ignored; if it is the weight"):
+        graph = efge.read_graph(write("proteinA,proteinB,score\nP1,P2,0.5\nP2,P3,0.7\n"))
+    assert (graph.n_nodes, graph.is_weighted) == (3, False)
+
+
+def test_an_unread_numeric_column_is_pointed_out_in_wide_tables_too(write):
+    path = write("source,target,since,score\nann,bob,2001,0.5\n")
+    with pytest.warns(UserWarning, match="the columns 'since', 'score' are ignored; if one is the weight"):
+        efge.read_graph(path)
+
+
+def test_triples_are_read_on_request(write):
+    path = write("ann knows bob\nbob likes cid\n", "t.txt")
+    with pytest.raises(efge.GraphError, match=r"for triples .*--source 0 --target 2"):
+        efge.read_graph(path)
+    assert efge.read_graph(path, source=0, target=2).n_edges == 2
+
+
+def test_an_unknown_column_lists_the_header_and_suggests_the_nearest(write):
+    path = write("day,person,friend\n1,ann,bob\n")
+    with pytest.raises(
+        efge.GraphError, match=r"no column 'freind'; there are: day, person, friend; did you mean 'friend'"
+    ):
+        efge.read_graph(path, source="person", target="freind")
+
+
+def test_the_rows_of_a_matrix_are_named_by_a_file(write):
+    text = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 2\n"
+    names = write("ann\nbob\ncid\n", "names.txt")
+    graph = efge.read_graph(write(text, "m.mtx"), names=names)
+    assert graph.neighbors("bob") == ["ann", "cid"]
+    with pytest.raises(efge.GraphError, match=r"e.csv: names= .* labels the rows of a matrix"):
+        efge.read_graph(write("a,b\n"), names=names)
