@@ -114,6 +114,14 @@ def networks() -> dict[str, list[bytes]]:
     return {
         "graphml": [bytes_written("g", nx.write_graphml_xml, g) for g in (graph, directed)],
         "gml": [*(bytes_written("g", nx.write_gml, g, stringizer=str) for g in (graph, directed)), gml],
+        "json": [
+            json.dumps(nx.node_link_data(graph, edges="links")).encode(),
+            b'{"ann": {"bob": 2}, "bob": {"cid": 0.5}}',
+            b'[["ann", "bob", 2.5], ["bob", "cid", 1]]',
+        ],
+        "jsonl": [
+            b'{"source": "ann", "target": "bob", "weight": 2}\n{"source": "bob", "target": "cid", "weight": 1}\n'
+        ],
         "pajek": [bytes_written("g", nx.write_pajek, directed.to_undirected()), pajek, matrix],
     }
 

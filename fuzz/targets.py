@@ -220,6 +220,8 @@ def _all_targets() -> list[Target]:
         ("feather", ".feather", _of(seeds.tables, "feather"), None),
         ("graphml", ".graphml", _of(seeds.networks, "graphml"), None),
         ("gml", ".gml", _of(seeds.networks, "gml"), None),
+        ("json", ".json", _of(seeds.networks, "json"), None),
+        ("jsonl", ".jsonl", _of(seeds.networks, "jsonl"), None),
         ("pajek", ".net", _of(seeds.networks, "pajek"), None),
         ("mat", ".mat", seeds.matlab_files, mutations.MATLAB),
         ("npz", ".npz", seeds.sparse_archives, mutations.ZIP),

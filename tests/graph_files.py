@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import io
+import json
 import lzma
 
 import networkx as nx
@@ -97,6 +98,8 @@ NAMED_FILES = {
     "graph.ipc": feather,
     "graph.graphml": lambda edges: buffer(lambda stream: nx.write_graphml(networkx_graph(edges), stream)),
     "graph.gml": lambda edges: buffer(lambda stream: nx.write_gml(networkx_graph(edges), stream)),
+    "graph.json": lambda edges: json.dumps(nx.node_link_data(networkx_graph(edges), edges="links")).encode(),
+    "graph.jsonl": lambda edges: frame(edges).to_json(orient="records", lines=True).encode(),
     "graph.net": pajek,
     "graph.pajek": pajek,
 }

@@ -170,6 +170,12 @@ READING_OPTIONS: Mapping[str, Any] = {
     "target": Annotated[str | None, typer.Option(help="Column of target nodes, by name or number.")],
     "weight": Annotated[str | None, typer.Option(help="Column of weights, by name or number.")],
     "delimiter": Annotated[str | None, typer.Option(help="Separator between fields. \\[default: detected]")],
+    "names": Annotated[Path | None, typer.Option(help="File of names of a matrix's rows, one per line.")],
+    "decimal": Annotated[str | None, typer.Option(help="Decimal mark of weights in text, such as a comma.")],
+    "thousands": Annotated[str | None, typer.Option(help="Mark between thousands of weights in text.")],
+    "skip_bad": Annotated[
+        bool | None, typer.Option("--skip-bad", help="Leave out lines that are no edge, and list them.")
+    ],
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 _RUN_OPTIONS = ("graph", "output", "model", "family_options")
 _COLUMN_OPTIONS = ("source", "target", "weight")
 # Types of the reading options in a configuration; columns are names or numbers.
-_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header")
-_TEXT_OPTIONS = ("nodes", "format", "delimiter", "encoding")
+_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad")
+_TEXT_OPTIONS = ("nodes", "format", "delimiter", "encoding", "names", "decimal", "thousands")
 _READING_TYPES: dict[str, type] = dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str)
 
 

@@ -201,14 +201,18 @@ def read_graph(  # noqa: PLR0913
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:
     """Read a graph; the record of the options tells what was read and guessed."""
     with open_graph_source(path, options) as file:
-        is_text = file.format in _TEXT_FORMATS
-        if options.names is not None and file.format not in _MATRIX_FORMATS:
-            raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
-        if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
-            raise GraphError(
-                f"{file.label}: skip_bad, decimal and thousands are for edges as text; this is {file.format}"
-            )
         return _FORMATS[file.format](file)
+
+
+def _check_options(file: GraphSource) -> GraphSource:
+    """Return the source; raise a GraphError if it has options that its format does not have."""
+    options, is_text = file.options, file.format in _TEXT_FORMATS
+    if options.names is not None and file.format not in _MATRIX_FORMATS:
+        raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
+    if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
+        rule = "skip_bad, decimal and thousands are for edges as text"
+        raise GraphError(f"{file.label}: {rule}; this is {file.format}")
+    return file
 
 
 @contextmanager
@@ -227,7 +231,7 @@ def open_graph_source(path: _Path, options: ReadOptions, chunk_size: int | None 
         detected = "efge" if starts_with(stream, MAGIC) else _format_of_suffix(display_name(path))
         if requested is None and detected in _TEXT_FORMATS and starts_with(stream, b"PK\x03\x04"):
             raise GraphError(_explain_archive(display_name(path)))
-        yield GraphSource(stream, path, requested or detected, nodes, options, chunk_size)
+        yield _check_options(GraphSource(stream, path, requested or detected, nodes, options, chunk_size))
 
 
 def _check_format(name: str) -> str:
