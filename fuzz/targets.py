@@ -171,7 +171,7 @@ def _is_path(value: Any) -> bool:
 
 
 def _table(path: Path) -> None:
-    from efge.cli.evaluate import _read_table as read
+    from efge.explore.attributes import read_attributes as read
     from efge.explore.columns import make_columns
 
     try:

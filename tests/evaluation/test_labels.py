@@ -41,17 +41,22 @@ def test_a_file_of_labels_may_have_comments_a_header_and_several_labels_for_a_no
     assert read_labels(path) == {1: (7, 8), 2: (8,)}
     path.write_bytes(b"\xef\xbb\xbfann;a b\nbob;c\n")
     assert read_labels(path) == {"ann": ("a b",), "bob": ("c",)}
-    path.write_text("")
-    assert read_labels(path) == {}
+    path.write_text("ann,x\nbob,\n")
+    assert read_labels(path) == {"ann": ("x",)}
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         (b"a 1\nb 2 3\n", "line 2: a line has a node and its class; got 3 fields"),
-        (b"a\n", "line 1: a line has a node and its class; got 1 fields"),
-        (b"a,\n", "line 1: a line has a node and its class"),
-        (b"a 1\nb \xff\n", "line 2: the text is not valid UTF-8"),
+        (b"a\n", "labels.txt: a line has a node and its class; got 1 field"),
+        (b",a\nb,c\n", "line 1: a node name is not empty"),
+        (b"a 1\nb \xff\n", "line 2: text is in UTF-8; this is not"),
+        (b"", "a table has at least one row; the file is empty"),
+        (
+            b"a,b,c\nx,y,z\n",
+            r"got 3 columns \(a, b, c\); choose .* \(--node a --label c\)",
+        ),
     ],
 )
 def test_malformed_files_are_errors_that_name_the_line(tmp_path, text, message):
@@ -64,3 +69,25 @@ def test_malformed_files_are_errors_that_name_the_line(tmp_path, text, message):
 def test_a_missing_file_is_an_evaluation_error(tmp_path):
     with pytest.raises(efge.EvaluationError, match="no such file"):
         read_labels(tmp_path / "none.txt")
+
+
+def test_quoted_names_and_chosen_columns_are_read(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text('"Acme, Inc.",high\nBolt,low\n')
+    assert read_labels(path) == {"Acme, Inc.": ("high",), "Bolt": ("low",)}
+    path.write_text('since,company,risk\n1990,"Acme, Inc.",high\n2001,Bolt,low\n')
+    expected = {"Acme, Inc.": ("high",), "Bolt": ("low",)}
+    assert read_labels(path, node="company", label="RISK") == expected
+    with pytest.raises(efge.EvaluationError, match=r"no column 'compny' for node; .*; did you mean 'company'"):
+        read_labels(path, node="compny", label="risk")
+    path.write_text('1990;"Acme, Inc.";high\n2001;Bolt;low\n')
+    assert read_labels(path, node=1, label=2) == expected
+    pd.DataFrame({"group": [1, 2], "node": ["a", "b"], "x": [0, 0]}).to_parquet(tmp_path / "labels.parquet")
+    assert read_labels(tmp_path / "labels.parquet") == {"a": (1,), "b": (2,)}
+
+
+def test_a_data_frame_with_unknown_columns_is_refused():
+    embedding = efge.Embedding([[1.0], [2.0]], ["a", "b"])
+    frame = pd.DataFrame({"x": [1, 2], "y": ["a", "b"], "z": ["p", "q"]})
+    with pytest.raises(efge.EvaluationError, match=r"got \['x', 'y', 'z'\]; pass two of them, as frame"):
+        as_targets(frame, embedding)

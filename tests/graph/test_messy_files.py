@@ -271,9 +271,9 @@ def test_triples_are_read_on_request(write):
 def test_an_unknown_column_lists_the_header_and_suggests_the_nearest(write):
     path = write("day,person,friend\n1,ann,bob\n")
     with pytest.raises(
-        efge.GraphError, match=r"no column 'freind'; there are: day, person, friend; did you mean 'friend'"
+        efge.GraphError, match=r"no column 'frend'; there are: day, person, friend; did you mean 'friend'"
     ):
-        efge.read_graph(path, source="person", target="freind")
+        efge.read_graph(path, source="person", target="frend")
 
 
 def test_the_rows_of_a_matrix_are_named_by_a_file(write):

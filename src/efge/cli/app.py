@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import benchmark, embed, evaluate, neighbors, recommend, reproduce, transform, tune
+from efge.cli import benchmark, embed, evaluate, info, neighbors, recommend, reproduce, transform, tune
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -25,7 +25,7 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 _EXAMPLES: dict[Any, str] = {
     embed.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1 --save-model model.npz",
-    embed.info: "efge info friends.csv",
+    info.info: "efge info friends.csv",
     embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
     embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
     tune.tune: "efge tune friends.csv --fits 1 -o study",

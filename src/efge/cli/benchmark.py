@@ -14,6 +14,7 @@ from efge.cli.console import VERBOSITY, log_info, parse_bytes, progress
 from efge.cli.evaluate import InverseRegularization, select_parameters
 from efge.cli.options import (
     DEFAULT_MODEL,
+    LABEL_OPTIONS,
     MODEL_OPTIONS,
     MODELS,
     READING_OPTIONS,
@@ -28,7 +29,9 @@ from efge.cli.outputs import check_outputs, files_in
 _DEFAULT = "default"
 
 
-@with_options(READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "seed"})
+@with_options(
+    LABEL_OPTIONS, READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "seed"}
+)
 def benchmark(
     graphs: Annotated[
         list[str], typer.Argument(metavar="GRAPH...", help="Graph files, or names of data sets, which bring labels.")
@@ -82,7 +85,9 @@ def benchmark(
         scores = efge.benchmark(
             networks,
             methods,
-            labels=dict(_match_files("--labels", labels or [], networks)),
+            labels={
+                name: runs.read_labels(path, options) for name, path in _match_files("--labels", labels or [], networks)
+            },
             embeddings=vectors,
             folder=output,
             seeds=seeds,

@@ -1,4 +1,4 @@
-"""Commands that start from a graph: info, convert-graph, walks and embed."""
+"""Commands that start from a graph: convert-graph, walks and embed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,6 @@ from efge.cli.options import (
     READING_OPTIONS,
     FamilyOptions,
     GraphArgument,
-    JsonFlag,
     ModelOption,
     PlotOption,
     select_options,
@@ -38,113 +37,10 @@ from efge.cli.options import (
 from efge.cli.outputs import ForceFlag, check_outputs
 from efge.cli.update import check_update, update_model
 from efge.progress import Advance, counter, describe_likelihood
-from efge.system import available_threads
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
     from efge.models.memory import Memory
-
-# Training pairs per second on one core, with tables that fit into its cache and with larger ones; and what each further
-# core adds, as a share of the first. Measured on one machine, so estimates of time are only approximate.
-_CACHED_PAIRS_PER_SECOND, _UNCACHED_PAIRS_PER_SECOND = 6.0e6, 3.5e6
-_CACHE_BYTES = 3.0e7
-_SPEEDUP_PER_CORE = 0.5
-_USUAL_WALKS_PER_NODE = 24
-
-
-@with_options(READING_OPTIONS)
-def info(
-    graph: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="A graph file, - for standard input, the name of a data set, or a file of vectors."
-        ),
-    ],
-    dim: Annotated[int, typer.Option(help="Number of dimensions for which to estimate memory and time.")] = 128,
-    vectors: Annotated[
-        bool, typer.Option("--vectors", help="The file has vectors, not a graph. \\[default: from the file]")
-    ] = False,
-    as_json: JsonFlag = False,
-    **options: Any,
-) -> None:
-    """Print statistics of a graph, and estimates of the memory and time to embed it; or statistics of vectors."""
-    from efge.embedding.formats import holds_vectors
-
-    if vectors or holds_vectors(graph):
-        _print_vector_statistics(graph, select_options(options, READING_OPTIONS), as_json)
-        return
-    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
-    statistics = _graph_statistics(network)
-    peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
-    if as_json:
-        print(json.dumps(statistics | {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}))
-        return
-    _print_statistics(statistics)
-    print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
-
-
-def _print_statistics(statistics: Mapping[str, Any]) -> None:
-    for name, value in statistics.items():
-        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
-
-
-def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: bool) -> None:
-    from efge.embedding.geometry import count_zero_rows, measure_geometry
-
-    if set(reading) - {"format"}:
-        raise ValueError(f"{path} has vectors, which take no options of graphs; got {', '.join(reading)}")
-    embedding = efge.Embedding.load(path, reading.get("format"))
-    geometry = measure_geometry(embedding.vectors)
-    statistics: dict[str, float] = {
-        "nodes": len(embedding),
-        "dimensions": embedding.dim,
-        "zero vectors": count_zero_rows(embedding.vectors),
-    }
-    if len(embedding) > 1:
-        statistics["mean cosine"] = round(geometry.mean_cosine, 4)
-        statistics["effective rank"] = round(geometry.effective_rank, 1)
-    if as_json:
-        print(json.dumps(statistics))
-        return
-    _print_statistics(statistics)
-    if geometry.nearly_parallel:
-        print(
-            "The vectors are nearly parallel: neighbors by cosine mean little. Train with more walks or another family,"
-            " or subtract the mean vector before use."
-        )
-
-
-def _graph_statistics(graph: Graph) -> dict[str, Any]:
-    import numpy as np
-
-    degrees = graph.degrees
-    return {
-        "nodes": graph.n_nodes,
-        "edges": graph.n_edges,
-        "directed": graph.directed,
-        "weighted": graph.is_weighted,
-        "self loops": graph.n_self_loops,
-        "isolated nodes": graph.n_isolated,
-        "components": graph.n_components,
-        "largest component": int(np.bincount(graph.components).max(initial=0)),
-        "smallest degree": int(degrees.min()) if len(degrees) else 0,
-        "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
-        "largest degree": int(degrees.max(initial=0)),
-        "fingerprint": graph.fingerprint(),
-    }
-
-
-def _estimate_seconds(graph: Graph, dim: int) -> float:
-    """Estimate the time that embedding takes with default settings, if training converges after the usual walks."""
-    model = efge.EFGE()
-    window = min(model.window, model.walk_length - 1)
-    pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
-    cores = available_threads()
-    is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES
-    rate = _CACHED_PAIRS_PER_SECOND if is_cached else _UNCACHED_PAIRS_PER_SECOND
-    rate = rate * (1 + _SPEEDUP_PER_CORE * (cores - 1)) * 128 / dim
-    return graph.n_nodes * _USUAL_WALKS_PER_NODE * pairs_per_walk / rate
 
 
 @with_options(READING_OPTIONS)

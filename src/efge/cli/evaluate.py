@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Hashable
 from pathlib import Path
@@ -16,6 +15,8 @@ from efge.cli.console import log_info, print_table, progress
 from efge.cli.embed import fit
 from efge.cli.options import (
     DEFAULT_MODEL,
+    GRAPH_OPTIONS,
+    LABEL_OPTIONS,
     MODEL_OPTIONS,
     MODELS,
     PARAMETERS,
@@ -35,8 +36,6 @@ from efge.progress import counter
 if TYPE_CHECKING:
     from efge.evaluation.results import Scores
 
-# pandas needs memory that grows with the square of the number of columns.
-_MAX_COLUMNS = 10_000
 
 VectorsArgument = Annotated[str, typer.Argument(metavar="VECTORS", help="File of vectors that embed wrote.")]
 InverseRegularization = Annotated[
@@ -59,6 +58,7 @@ def find_node(embedding: Any, text: str) -> Hashable:
     raise ValueError(f"no node named {text!r}")
 
 
+@with_options(LABEL_OPTIONS)
 def classify(
     vectors: VectorsArgument,
     labels: Annotated[Path, typer.Argument(metavar="LABELS", help="File with a node and its class on each line.")],
@@ -78,6 +78,7 @@ def classify(
     plot: PlotOption = None,
     format: FormatOption = None,  # noqa: A002
     force: ForceFlag = False,
+    **options: Any,
 ) -> None:
     """Score vectors by how well a linear classifier predicts the classes of nodes from them.
 
@@ -89,13 +90,13 @@ def classify(
         raise ValueError(f"ratios are numbers separated by commas, such as 0.1,0.5; got {ratios!r}") from None
     check_prediction(predict)
     check_outputs([plot, predict], [vectors, labels], force)
-    embedding = efge.Embedding.load(vectors, format)
+    embedding, classes = efge.Embedding.load(vectors, format), runs.read_labels(labels, options)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
-            embedding, labels, ratios=fractions, repeats=repeats, C=C, seed=seed, progress=counter(advance, repeats)
+            embedding, classes, ratios=fractions, repeats=repeats, C=C, seed=seed, progress=counter(advance, repeats)
         )
     if predict is not None:
-        predict_classes(embedding, labels, C, predict)
+        predict_classes(embedding, classes, C, predict)
     _print_scores(scores, as_json, plot)
 
 
@@ -213,7 +214,9 @@ def select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -
     }
 
 
-@with_options(READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "n_communities"})
+@with_options(
+    READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "n_communities"}, LABEL_OPTIONS
+)
 def communities(
     graph: GraphArgument,
     output: Annotated[
@@ -242,7 +245,7 @@ def communities(
     """Find communities of a graph, write their nodes to a file, and print a summary."""
     check_outputs([output], [graph, labels, options["nodes"]], force)
     network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
-    truth = _read_true_communities(labels, network)
+    truth = _read_true_communities(labels, network, options)
     parameters = select_options(options, MODEL_OPTIONS)
     if model == "bigclam" and n_communities is not None:
         parameters["n_communities"] = n_communities
@@ -268,12 +271,14 @@ def _summary_rows(found: efge.Communities, graph: efge.Graph) -> list[list[str]]
     ]
 
 
-def _read_true_communities(labels: Path | None, graph: efge.Graph) -> list[list[Hashable]] | None:
+def _read_true_communities(
+    labels: Path | None, graph: efge.Graph, options: dict[str, Any]
+) -> list[list[Hashable]] | None:
     """Return the nodes of each true class."""
     if labels is None:
         return None
     groups: dict[Hashable, list[Hashable]] = {}
-    for node, names in efge.read_labels(labels).items():
+    for node, names in runs.read_labels(labels, options).items():
         for name in names if node in graph else ():
             groups.setdefault(name, []).append(node)
     if not groups:
@@ -292,6 +297,7 @@ def _write_communities(found: efge.Communities, output: str) -> None:
     write_rows(output, ("node", "community"), rows)
 
 
+@with_options(GRAPH_OPTIONS, LABEL_OPTIONS)
 def explore(
     vectors: VectorsArgument,
     output: Annotated[
@@ -313,19 +319,22 @@ def explore(
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same page.")] = 0,
     format: FormatOption = None,  # noqa: A002
     force: ForceFlag = False,
+    **options: Any,
 ) -> None:
     """Write an interactive page: a map of the vectors to search, color and select, in one file for any browser."""
     from efge.explore import write_page
+    from efge.explore.attributes import read_attributes
 
     path = output or f"{vectors}.html"
     check_outputs([path, plot], [vectors, graph, labels, table], force)
     embedding = efge.Embedding.load(vectors, format)
+    classes = None if labels is None else runs.read_labels(labels, options)
     write_page(
         embedding,
         path,
-        graph=None if graph is None else runs.read_graph(graph, {}),
-        labels=labels,
-        columns=None if table is None else _read_table(table),
+        graph=None if graph is None else runs.read_graph(graph, select_options(options, GRAPH_OPTIONS)),
+        labels=classes,
+        columns=None if table is None else read_attributes(table, options["node"]),
         method=method,
         title=title or Path(vectors).name,
         seed=seed,
@@ -333,34 +342,8 @@ def explore(
     if plot is not None:
         from efge.plots import save_figure
 
-        save_figure(efge.plot_embedding(embedding, labels, method=method, seed=seed), plot)
+        save_figure(efge.plot_embedding(embedding, classes, method=method, seed=seed), plot)
     log_info(f"wrote {path}; open it in a browser")
-
-
-def _read_table(path: Path) -> Any:
-    """Read a data frame whose first column, or the column named node, holds the nodes."""
-    from efge.errors import GraphError, describe_error
-    from efge.io.arrow import read_parquet
-    from efge.io.files import open_input
-
-    try:
-        import pandas as pd
-    except ImportError:
-        raise ImportError("reading a table of nodes needs pandas; install efge[pandas]") from None
-    with open_input(path) as stream:
-        data = stream.read()
-    try:
-        if ".parquet" in path.suffixes:
-            return read_parquet(io.BytesIO(data), str(path)).to_pandas()
-        header = data[: 1 << 20].split(b"\n")[0].decode("utf-8", "replace")
-        delimiter = next((character for character in "\t,;| " if character in header), ",")
-        if header.count(delimiter) >= _MAX_COLUMNS:
-            raise GraphError(f"{path}: a table has fewer than {_MAX_COLUMNS:,} columns")
-        return pd.read_csv(io.BytesIO(data), sep=delimiter)
-    except (GraphError, MemoryError):
-        raise
-    except Exception as error:
-        raise ValueError(f"{path}: cannot read this table: {describe_error(error)}") from None
 
 
 @with_options(READING_OPTIONS)

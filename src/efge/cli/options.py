@@ -179,6 +179,14 @@ READING_OPTIONS: Mapping[str, Any] = {
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 
+# Columns of a file of labels or attributes.
+LABEL_OPTIONS: Mapping[str, Any] = {
+    "node": Annotated[str | None, typer.Option(help="Column of nodes in the file of labels, by name or number.")],
+    "label": Annotated[str | None, typer.Option(help="Column of classes in the file of labels, by name or number.")],
+}
+# explore's --format is that of the vectors.
+GRAPH_OPTIONS: Mapping[str, Any] = {name: option for name, option in READING_OPTIONS.items() if name != "format"}
+
 # How training is executed; results do not depend on these options.
 EXECUTION_OPTIONS: Mapping[str, Any] = {
     "checkpoint": Annotated[Path | None, typer.Option(help="Folder to save training checkpoints in.")],

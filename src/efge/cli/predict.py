@@ -34,7 +34,7 @@ def write_rows(output: str, header: Sequence[str], rows: Iterable[Sequence[Any]]
         stream.write(text.getvalue().encode())
 
 
-def predict_classes(embedding: Embedding, labels: Path, C: float, output: str) -> None:  # noqa: N803
+def predict_classes(embedding: Embedding, labels: Any, C: float, output: str) -> None:  # noqa: N803
     """Write classes and probabilities of the nodes without a label; several lines for a node of several classes."""
     classifier = efge.Classifier(C).fit(embedding, labels)
     nodes = classifier.unlabelled_

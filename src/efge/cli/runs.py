@@ -5,16 +5,25 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import efge
 from efge.cli.console import log_info
-from efge.cli.options import DEFAULT_MODEL, MODELS, PAPER_MODELS, PARAMETERS, READING_OPTIONS
+from efge.cli.options import (
+    DEFAULT_MODEL,
+    LABEL_OPTIONS,
+    MODELS,
+    PAPER_MODELS,
+    PARAMETERS,
+    READING_OPTIONS,
+    select_options,
+)
 
 if TYPE_CHECKING:
+    from efge.graph.conversion import ReadingRecord
     from efge.graph.graph import Graph
 
 _RUN_OPTIONS = ("graph", "output", "model", "family_options")
@@ -189,16 +198,21 @@ def _import_family(name: str) -> Any:
     return getattr(module, attribute)
 
 
-def read_graph(name: str, reading: Mapping[str, Any]) -> Graph:
-    """Read a graph from a file or standard input, or load a data set if no file has that name."""
+def read_graph(name: str, reading: Mapping[str, Any], record: ReadingRecord | None = None) -> Graph:
+    """Read a graph from a file or standard input, or load a data set if no file has that name.
+
+    `record` is told what was read; without it, a header that was read as nodes gives a warning.
+    """
     from efge.datasets.catalogue import DATASETS
+    from efge.graph.readers import ReadOptions, read_with_options
 
     if name in DATASETS and not Path(name).exists():
         if reading:
             raise ValueError(f"the data set {name} takes no reading options; got {', '.join(reading)}")
         return efge.load_dataset(name).graph
-    graph = efge.read_graph(name, **parse_column_numbers(reading))
-    if graph._file is None:
+    options = parse_column_numbers(reading)
+    graph = read_with_options(name, ReadOptions(**options) if record is None else ReadOptions(**options, record=record))
+    if graph._file is None and record is None:
         warn_about_header(name, graph, reading)
     return graph
 
@@ -211,13 +225,25 @@ def parse_column_numbers(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 def warn_about_header(name: str, graph: Graph, reading: Mapping[str, Any]) -> None:
     """Warn if the first line looks like column names that were read as nodes."""
+    text = describe_header(graph, reading)
+    if text is not None:
+        log_info(f"{name}: {text}")
+
+
+def describe_header(graph: Graph, reading: Mapping[str, Any]) -> str | None:
+    """Say that the first line looks like column names that were read as nodes; None if it does not."""
     isolated_edge = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
     if "header" in reading or not isolated_edge or int(graph.indices[0]) != 1:
-        return
+        return None
     first, second = graph._stored_names[:2].tolist()
     if not isinstance(first, str):
-        return
-    log_info(f"{name}: {first!r} and {second!r} occur only in the first line; if this line is a header, add --header")
+        return None
+    return f"{first!r} and {second!r} occur only in the first line; if this line is a header, add --header"
+
+
+def read_labels(path: Path | str, options: Mapping[str, Any]) -> dict[Hashable, tuple[Hashable, ...]]:
+    """Read labels with the columns that the user has chosen."""
+    return efge.read_labels(path, **select_options(options, LABEL_OPTIONS))
 
 
 def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,19 +12,13 @@ import numpy.typing as npt
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, GraphError
 from efge.graph.names import normalize_name, parse_names
-from efge.io.files import display_name, open_input, recode_to_utf8
+from efge.graph.text_tables import Table, read_table
 
 NamedClasses = Iterable[tuple[Hashable, tuple[Hashable, ...]]]
 
-_HEADERS = {
-    ("node", "label"),
-    ("node", "class"),
-    ("id", "label"),
-    ("id", "class"),
-    ("name", "label"),
-    ("node", "group"),
-    ("node", "community"),
-}
+# Names of the columns of nodes and of classes.
+_NODE_NAMES = ("node", "id", "name", "nodes", "node_id", "nodeid")
+_LABEL_NAMES = ("label", "class", "group", "community", "labels", "cluster")
 
 
 class Targets(NamedTuple):
@@ -42,70 +36,97 @@ class Targets(NamedTuple):
         return bool((self.members.sum(axis=1) > 1).any())
 
 
-def read_labels(path: str | os.PathLike[str], encoding: str = "utf-8") -> dict[Hashable, tuple[Hashable, ...]]:
-    r"""Read the classes of nodes from a text file.
+def read_labels(
+    path: str | os.PathLike[str],
+    encoding: str = "utf-8",
+    *,
+    node: str | int | None = None,
+    label: str | int | None = None,
+) -> dict[Hashable, tuple[Hashable, ...]]:
+    r"""Read the classes of nodes from a table.
 
     Each line has a node and one of its classes; a node with several classes has several lines.
 
     Parameters
     ----------
     path : path, or "-" for standard input
-        Tabs, commas, semicolons or white space separate the fields. Compressed files are decompressed. A first line
-        such as ``node,label`` is a header. Lines that begin with # or % are comments.
+        Tabs, commas, semicolons or white space separate the fields, which may be quoted. Compressed files are
+        decompressed. A first line such as ``node,label`` is a header. Lines that begin with # or % are comments. A
+        Parquet file has columns of nodes and classes.
     encoding : str
         Encoding of the text.
+    node, label : str or int, optional
+        Columns of nodes and of classes, by name or by number from 0; by default, columns with such names, or the only
+        two. A column that is given by name makes the first line a header.
 
     Returns
     -------
     dict
         The classes of each node. Names are integers if all names in the file are integers; the same holds for classes.
+        A node without a class is left out.
 
     Raises
     ------
     EvaluationError
-        If the file cannot be read, or a line does not have two fields; the message gives the file and the line.
+        If the file cannot be read, or its columns are not clear; the message gives the file, the line and the columns.
 
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.tsv")
-    >>> _ = path.write_text("ann\tchess\nbob\tgo\nbob\tchess\n")
-    >>> read_labels(path)
-    {'ann': ('chess',), 'bob': ('go', 'chess')}
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.csv")
+    >>> _ = path.write_text('name,since,risk\n"Acme, Inc.",1990,high\nBolt,2001,low\n')
+    >>> read_labels(path, node="name", label="risk")
+    {'Acme, Inc.': ('high',), 'Bolt': ('low',)}
     """
-    label = display_name(path)
     try:
-        with open_input(path) as stream:
-            pairs = _parse_pairs(recode_to_utf8(stream, encoding, label).read(), label)
+        table = read_table(path, encoding)
+        first, second, table = _choose_columns(table, node, label)
+        table.check_widths("a line has a node and its class")
     except GraphError as error:
         raise EvaluationError(str(error)) from None
-    nodes, classes = (parse_names(column).tolist() for column in (zip(*pairs, strict=True) if pairs else ((), ())))
+    pairs = [(row[first], row[second]) for row in table.rows]
+    for number, (name, _) in enumerate(pairs):
+        if name is None or name == "":
+            raise EvaluationError(f"{table.place(number)}: a node name is not empty")
+    pairs = [(name, value) for name, value in pairs if value is not None and value != ""]
     by_node: dict[Hashable, dict[Hashable, None]] = {}
-    for node, name in zip(nodes, classes, strict=True):
-        by_node.setdefault(node, {})[name] = None
-    return {node: tuple(names) for node, names in by_node.items()}
+    for name, value in zip(*(_parse_values(column) for column in zip(*pairs, strict=True)), strict=True):
+        by_node.setdefault(name, {})[value] = None
+    return {name: tuple(values) for name, values in by_node.items()}
 
 
-def _parse_pairs(data: bytes, label: str) -> list[tuple[str, str]]:
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        where = f"{label}, line {data[: error.start].count(10) + 1}"
-        raise EvaluationError(f"{where}: the text is not valid UTF-8; pass its encoding, such as 'latin-1'") from None
-    pairs: list[tuple[str, str]] = []
-    header_allowed = True
-    for number, line in enumerate(text.splitlines(), 1):
-        if not line.strip() or line.lstrip().startswith(("#", "%")):
-            continue
-        separator = next((character for character in "\t,;" if character in line), None)
-        fields = [field.strip().strip('"') for field in line.split(separator)]
-        if len(fields) != 2 or not all(fields):
-            raise EvaluationError(f"{label}, line {number}: a line has a node and its class; got {len(fields)} fields")
-        is_header = header_allowed and (fields[0].lower(), fields[1].lower()) in _HEADERS
-        header_allowed = False
-        if not is_header:
-            pairs.append((fields[0], fields[1]))
-    return pairs
+def _parse_values(values: Sequence[Any]) -> list[Any]:
+    """Return texts as integers if all are; values of other types stay as they are."""
+    if all(isinstance(value, str) for value in values):
+        return list(parse_names(values).tolist())
+    return [normalize_name(value) for value in values]
+
+
+def _choose_columns(table: Table, node: str | int | None, label: str | int | None) -> tuple[int, int, Table]:
+    """Return the columns of nodes and classes, and the table without its header."""
+    by_name = any(isinstance(column, str) and not column.isdecimal() for column in (node, label))
+    lower = [str(field).lower() for field in (table.names or (table.rows[0] if table.rows else []))]
+    known = [next((names for names in options if names in lower), None) for options in (_NODE_NAMES, _LABEL_NAMES)]
+    if by_name or None not in known:
+        table = table.with_header()
+    if table.width == 1:
+        raise GraphError(f"{table.label}: a line has a node and its class; got 1 field")
+    first, second = (
+        None if column is None else table.find(option, column) for option, column in (("node", node), ("label", label))
+    )
+    if table.names and first is None and known[0] is not None:
+        first = lower.index(known[0])
+    if table.names and second is None and known[1] is not None:
+        second = lower.index(known[1])
+    if table.width == 2:
+        first = 1 - second if first is None and second is not None else first or 0
+        second = 1 - first
+    if first is None or second is None or first == second:
+        fields = [str(field) for field in (table.names or table.rows[0])][:20]
+        rule = f"a table of labels has a node and its class; got {table.width} columns ({', '.join(fields)})"
+        how = f"node={fields[0]!r}, label={fields[-1]!r} (--node {fields[0]} --label {fields[-1]})"
+        raise GraphError(f"{table.label}: {rule}; choose two of them, as {how}")
+    return first, second, table
 
 
 def as_targets(labels: Any, embedding: Embedding) -> Targets:
@@ -156,14 +177,16 @@ def _classes_by_name(labels: Any, embedding: Embedding) -> NamedClasses:
 
 
 def _from_frame(frame: Any) -> NamedClasses:
-    """Read a data frame with a column of nodes and one of classes: by their names, or the first two columns."""
-    columns = [str(column).lower() for column in frame.columns]
-    if len(columns) < 2:
-        raise EvaluationError(f"a data frame of labels has a column of nodes and one of classes; got {columns}")
-    positions = next(
-        ((columns.index(a), columns.index(b)) for a, b in _HEADERS if a in columns and b in columns), (0, 1)
-    )
-    nodes, classes = (frame[frame.columns[position]] for position in positions)
+    """Read a data frame with a column of nodes and one of classes: by their names, or the only two columns."""
+    names = [str(column) for column in frame.columns]
+    if len(names) < 2:
+        raise EvaluationError(f"a data frame of labels has a column of nodes and one of classes; got {names}")
+    try:
+        first, second, _ = _choose_columns(Table("labels", names, [], []), None, None)
+    except GraphError:
+        rule = f"a data frame of labels has a column of nodes and one of classes; got {names}"
+        raise EvaluationError(f"{rule}; pass two of them, as frame[[{names[0]!r}, {names[-1]!r}]]") from None
+    nodes, classes = (frame[frame.columns[position]] for position in (first, second))
     by_name: dict[Hashable, tuple[Hashable, ...]] = {}
     for node, value in zip(nodes, classes, strict=True):
         name = normalize_name(node)

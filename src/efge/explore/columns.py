@@ -21,7 +21,7 @@ from efge.graph.names import normalize_name
 _MAX_INTEGER_CATEGORIES = 20
 _CATEGORICAL_NAMES = {"label", "labels", "class", "classes", "community", "communities", "cluster", "group"}
 # Names of the column of a data frame that holds the nodes.
-_NODE_COLUMNS = ("node", "nodes", "id", "name")
+NODE_COLUMNS = ("node", "nodes", "id", "name")
 # Numbers are colored by logarithm if the largest is at least this many times their median.
 _LOG_SCALE_RATIO = 20
 # Larger integers do not fit into a 64-bit float; they are identifiers, not quantities.
@@ -92,7 +92,7 @@ def _named_values(table: Any) -> Iterable[tuple[str, Any]]:
 def _frame_columns(frame: Any) -> Iterable[tuple[str, Any]]:
     """Yield the columns of a data frame; its nodes are in a column, or in the index if there is no such column."""
     by_name = {str(column).lower(): column for column in reversed(list(frame.columns))}
-    key = next((by_name[name] for name in _NODE_COLUMNS if name in by_name), None)
+    key = next((by_name[name] for name in NODE_COLUMNS if name in by_name), None)
     if key is None and not hasattr(frame, "index"):
         raise EvaluationError(f"a data frame without an index needs a column named node; got {list(frame.columns)}")
     nodes = list(frame.index if key is None else frame[key])

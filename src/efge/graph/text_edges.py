@@ -101,7 +101,7 @@ def read_edge_list(
     record: ReadingRecord,
 ) -> Iterator[EdgeChunk]:
     """Read an edge list: each line has two names and possibly a weight."""
-    head, chunks, separator = _read_head(source, "edge")
+    head, chunks, separator = read_head(source, "edge")
     layout = _detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
     _encode_nodes(encoder, nodes, layout.delimiter)
@@ -186,8 +186,8 @@ def read_adjacency_list(
     source: TextSource, text_format: TextFormat, nodes: Nodes, encoder: FieldEncoder
 ) -> Iterator[EdgeChunk]:
     """Read an adjacency list: each line has the name of a node, then the names of its neighbors."""
-    head, chunks, separator = _read_head(source, "edge")
-    delimiter = _choose_delimiter(head[0], text_format.delimiter or separator, likely=range(2, 1 << 31))
+    head, chunks, separator = read_head(source, "edge")
+    delimiter = choose_delimiter(head[0], text_format.delimiter or separator, likely=range(2, 1 << 31))
     _encode_nodes(encoder, nodes, delimiter)
 
     def prepare(chunk: Chunk) -> tuple[PreparedFields, Lines]:
@@ -240,7 +240,7 @@ def _encode_nodes(encoder: FieldEncoder, nodes: Nodes, delimiter: int) -> None:
         encoder.encode(encoder.prepare(Fields.from_texts(map(str, nodes))))
         return
     source = nodes
-    head, chunks, _ = _read_head(source, "node")
+    head, chunks, _ = read_head(source, "node")
     has_header = len(head) > 1 and head[0].fields(delimiter)[0].lower() in _NODE_HEADERS
 
     def prepare(chunk: Chunk) -> PreparedFields:
@@ -330,7 +330,7 @@ class _Layout(NamedTuple):
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
 
 
-def _read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk], str | None]:
+def read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk], str | None]:
     """Return the first one or two lines with content, the chunks from theirs on, and the separator of a sep= line."""
     chunks, separator = read_chunks(source), None
     for part in chunks:
@@ -340,13 +340,14 @@ def _read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chun
         head = first_lines(source, chunk, 2)
         if head:
             return head, chain([chunk], chunks), separator
-    raise GraphError(f"{source.label}: a graph has at least one {item}; the file is empty")
+    thing = "table" if item == "row" else "graph"
+    raise GraphError(f"{source.label}: a {thing} has at least one {item}; the file is empty")
 
 
 def _detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) -> _Layout:
     place = head[0].place
     likely = range(2, 4) if columns.source is None else range(2, 1 << 31)
-    delimiter = _choose_delimiter(head[0], text_format.delimiter, likely)
+    delimiter = choose_delimiter(head[0], text_format.delimiter, likely)
     first = head[0].fields(delimiter)
     second = head[1].fields(delimiter) if len(head) > 1 else []
     header = text_format.header
@@ -396,7 +397,7 @@ def _explain_content(fields: list[str]) -> str:
     return ""
 
 
-def _choose_delimiter(line: Line, requested: str | None, likely: range) -> int:
+def choose_delimiter(line: Line, requested: str | None, likely: range) -> int:
     """Return the requested delimiter; otherwise a tab, semicolon or comma that gives a likely number of fields."""
     if requested in (" ", "whitespace"):
         return WHITESPACE

@@ -1,0 +1,159 @@
+"""The command that describes a graph or vectors before they are used: info."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import efge
+from efge.cli import runs
+from efge.cli.console import format_bytes, format_duration
+from efge.cli.options import READING_OPTIONS, JsonFlag, select_options, with_options
+from efge.system import available_threads
+
+if TYPE_CHECKING:
+    from efge.graph.conversion import ReadingRecord
+    from efge.graph.graph import Graph
+
+# Training pairs per second on one core, with tables that fit into its cache and with larger ones; and what each further
+# core adds, as a share of the first. Measured on one machine, so estimates of time are only approximate.
+_CACHED_PAIRS_PER_SECOND, _UNCACHED_PAIRS_PER_SECOND = 6.0e6, 3.5e6
+_CACHE_BYTES = 3.0e7
+_SPEEDUP_PER_CORE = 0.5
+_USUAL_WALKS_PER_NODE = 24
+
+
+@with_options(READING_OPTIONS)
+def info(
+    graph: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="A graph file, - for standard input, the name of a data set, or a file of vectors."
+        ),
+    ],
+    dim: Annotated[int, typer.Option(help="Number of dimensions for which to estimate memory and time.")] = 128,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="The file has vectors, not a graph. \\[default: from the file]")
+    ] = False,
+    as_json: JsonFlag = False,
+    **options: Any,
+) -> None:
+    """Print what was read and guessed, statistics of the graph, what looks wrong, and the memory and time to embed it.
+
+    For a file of vectors, print their statistics.
+    """
+    from efge.embedding.formats import holds_vectors
+    from efge.graph.conversion import ReadingRecord
+
+    reading = select_options(options, READING_OPTIONS)
+    if vectors or holds_vectors(graph):
+        _print_vector_statistics(graph, reading, as_json)
+        return
+    record = ReadingRecord()
+    network = runs.read_graph(graph, reading, record)
+    statistics = _graph_statistics(network) | _reading_statistics(network, record, reading)
+    peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
+    suspicions = _find_suspicions(network, reading)
+    if as_json:
+        estimates = {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}
+        print(json.dumps(statistics | estimates | {"guessed": record.guesses, "warnings": suspicions}))
+        return
+    _print_statistics(statistics)
+    print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
+    for name, text in record.guesses.items():
+        print(f"{'guessed ' + name:18} {text}")
+    for text in suspicions:
+        print(f"{'looks wrong':18} {text}")
+
+
+def _reading_statistics(graph: Graph, record: ReadingRecord, reading: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the number of rows, and what became of them; nothing if the graph was not a list of edges."""
+    if record.rows is None:
+        return {}
+    skipped = {"rows left out": record.skipped} if record.skipped else {}
+    lost = record.rows - record.skipped - graph.n_edges
+    what = "merged or dropped" if "drop_self_loops" in reading else "merged duplicates"
+    return {"rows read": record.rows} | skipped | {what: lost}
+
+
+def _graph_statistics(graph: Graph) -> dict[str, Any]:
+    import numpy as np
+
+    from efge.graph.portrait import side_sizes
+
+    degrees, sides = graph.degrees, side_sizes(graph)
+    weights = {}
+    if graph.weights is not None and len(graph.weights):
+        weights["weights"] = f"{graph.weights.min():.6g} to {graph.weights.max():.6g}"
+    return {
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        "directed": graph.directed,
+        "weighted": graph.is_weighted,
+        **weights,
+        "bipartite": "no" if sides is None else f"{sides[0]:,} + {sides[1]:,}",
+        "self loops": graph.n_self_loops,
+        "isolated nodes": graph.n_isolated,
+        "components": graph.n_components,
+        "largest component": int(np.bincount(graph.components).max(initial=0)),
+        "smallest degree": int(degrees.min()) if len(degrees) else 0,
+        "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
+        "largest degree": int(degrees.max(initial=0)),
+        "fingerprint": graph.fingerprint(),
+    }
+
+
+def _find_suspicions(graph: Graph, reading: Mapping[str, Any]) -> list[str]:
+    """Return what looks like a mistake in the data; graphs on disk are not searched for similar names."""
+    from efge.graph.portrait import describe_similar, similar_names
+
+    header = runs.describe_header(graph, reading)
+    groups = similar_names(graph) if graph._file is None else []
+    return [*filter(None, [header]), *([describe_similar(groups)] if groups else [])]
+
+
+def _print_statistics(statistics: Mapping[str, Any]) -> None:
+    for name, value in statistics.items():
+        text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
+        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
+
+
+def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: bool) -> None:
+    from efge.embedding.geometry import count_zero_rows, measure_geometry
+
+    if set(reading) - {"format"}:
+        raise ValueError(f"{path} has vectors, which take no options of graphs; got {', '.join(reading)}")
+    embedding = efge.Embedding.load(path, reading.get("format"))
+    geometry = measure_geometry(embedding.vectors)
+    statistics: dict[str, float] = {
+        "nodes": len(embedding),
+        "dimensions": embedding.dim,
+        "zero vectors": count_zero_rows(embedding.vectors),
+    }
+    if len(embedding) > 1:
+        statistics["mean cosine"] = round(geometry.mean_cosine, 4)
+        statistics["effective rank"] = round(geometry.effective_rank, 1)
+    if as_json:
+        print(json.dumps(statistics))
+        return
+    _print_statistics(statistics)
+    if geometry.nearly_parallel:
+        print(
+            "The vectors are nearly parallel: neighbors by cosine mean little. Train with more walks or another family,"
+            " or subtract the mean vector before use."
+        )
+
+
+def _estimate_seconds(graph: Graph, dim: int) -> float:
+    """Estimate the time that embedding takes with default settings, if training converges after the usual walks."""
+    model = efge.EFGE()
+    window = min(model.window, model.walk_length - 1)
+    pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
+    cores = available_threads()
+    is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES
+    rate = _CACHED_PAIRS_PER_SECOND if is_cached else _UNCACHED_PAIRS_PER_SECOND
+    rate = rate * (1 + _SPEEDUP_PER_CORE * (cores - 1)) * 128 / dim
+    return graph.n_nodes * _USUAL_WALKS_PER_NODE * pairs_per_walk / rate

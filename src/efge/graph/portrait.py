@@ -1,0 +1,65 @@
+"""What a graph looks like: bipartite or not, the range of its weights, and names that may be mistakes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+import numpy.typing as npt
+
+from efge.graph.graph import Graph
+from efge.kernels import bipartite as kernel
+
+# Number of similar names that a warning lists.
+_MAX_LISTED = 3
+
+
+def bipartite_sides(graph: Graph) -> npt.NDArray[np.bool_] | None:
+    """Return for each node whether it is on the second side; None if the graph is not bipartite.
+
+    The first node of each connected component is on the first side. Directions of edges are ignored.
+
+    Examples
+    --------
+    >>> import efge
+    >>> bipartite_sides(efge.as_graph([("ann", "book"), ("bob", "book"), ("bob", "film")])).tolist()
+    [False, True, False, True]
+    """
+    parents, flips = np.arange(graph.n_nodes), np.zeros(graph.n_nodes, bool)
+    if not kernel.color_sides(graph.indptr, graph.indices, parents, flips):
+        return None
+    return flips
+
+
+def side_sizes(graph: Graph) -> tuple[int, int] | None:
+    """Return the number of nodes with edges on each side of a bipartite graph; None if it is not, or has no edge."""
+    sides = bipartite_sides(graph) if graph.n_edges else None
+    if sides is None:
+        return None
+    linked = ~graph.isolated
+    return int((linked & ~sides).sum()), int((linked & sides).sum())
+
+
+def similar_names(graph: Graph) -> list[list[Hashable]]:
+    """Return groups of names that differ only by case or blanks, which are probably the same node.
+
+    Examples
+    --------
+    >>> import efge
+    >>> similar_names(efge.as_graph([("Ann", "bob"), ("ann", "cid"), ("cid", "bob ")]))
+    [['Ann', 'ann'], ['bob', 'bob ']]
+    """
+    if graph.names.dtype != object:
+        return []
+    groups: dict[str, list[Hashable]] = {}
+    for name in graph.names.tolist():
+        if isinstance(name, str):
+            groups.setdefault(" ".join(name.split()).casefold(), []).append(name)
+    return [names for names in groups.values() if len(names) > 1]
+
+
+def describe_similar(groups: list[list[Hashable]]) -> str:
+    """Say which names differ only by case or blanks."""
+    listed = "; ".join(" and ".join(map(repr, names[:_MAX_LISTED])) for names in groups[:_MAX_LISTED])
+    more = f"; and {len(groups) - _MAX_LISTED:,} more groups" if len(groups) > _MAX_LISTED else ""
+    return f"names that differ only by case or blanks are different nodes: {listed}{more}"

@@ -1,0 +1,106 @@
+"""efge info: what was read and guessed, what the graph is, what looks wrong; files of labels with chosen columns."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+import efge
+from helpers import assert_fails, run
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name, text):
+        (tmp_path / name).write_text(text)
+        return tmp_path / name
+
+    return write
+
+
+def lines_of(done):
+    assert done.returncode == 0, done.stderr
+    return [" ".join(line.split()) for line in done.stdout.splitlines()]
+
+
+def test_rows_duplicates_loops_weights_and_guesses_are_shown(write):
+    path = write("e.csv", "source;target;weight\nann;bob;2\nbob;ann;3\nbob;cid;0.5\ncid;cid;1\n")
+    lines = lines_of(run("info", path))
+    for expected in (
+        "rows read 4",
+        "merged duplicates 1",
+        "self loops 1",
+        "weights 0.5 to 5",
+        "bipartite no",
+        "guessed separator semicolon",
+        "guessed header yes: source, target, weight",
+        "guessed columns source and target, weights in weight",
+    ):
+        assert expected in lines, lines
+    assert not any(line.startswith("looks wrong") for line in lines)
+    chosen = lines_of(run("info", path, "--delimiter", ";", "--header", "--source", "source", "--target", "target"))
+    assert not any(line.startswith("guessed") for line in chosen)
+
+
+def test_a_bipartite_graph_has_two_sides(write):
+    path = write("e.csv", "".join(f"u{i},i{i % 4}\n" for i in range(15)))
+    assert "bipartite 15 + 4" in lines_of(run("info", path))
+    assert json.loads(run("info", path, "--json").stdout)["bipartite"] == "15 + 4"
+
+
+def test_what_looks_wrong_is_pointed_out(write):
+    path = write("e.csv", "person,friend\nann,bob\nbob,cid\nAnn,cid\n")
+    done = run("info", path, "--json")
+    warnings = json.loads(done.stdout)["warnings"]
+    assert warnings[0].startswith("'person' and 'friend' occur only in the first line")
+    assert warnings[1] == "names that differ only by case or blanks are different nodes: 'ann' and 'Ann'"
+    assert sum(line.startswith("looks wrong") for line in lines_of(run("info", path))) == 2
+
+
+@pytest.mark.filterwarnings("default")
+def test_lines_that_are_left_out_are_counted_and_listed(write):
+    path = write("e.csv", "ann,bob\nbob\nbob,cid\n")
+    done = run("info", path, "--skip-bad")
+    assert "rows left out 1" in lines_of(done)
+    assert "1 of 3 lines are left out: line 2: an edge has 2 fields in this file; got 1" in done.stderr
+
+
+def test_the_options_that_an_error_suggests_work_as_typed(write):
+    path = write("e.csv", "ev,proteinA,proteinB,score\ne1,P1,P2,0.5\ne2,P2,P3,0.7\n")
+    done = run("info", path)
+    assert_fails(done, f"{path}, line 1: an edge has two node names and at most a weight; got 4 columns (ev, proteinA")
+    advice = done.stderr.rpartition("(")[2].partition(")")[0].split()
+    assert advice == ["--source", "proteinA", "--target", "proteinB", "--weight", "score"]
+    assert "edges 2" in lines_of(run("info", path, *advice))
+
+
+def test_explore_has_the_options_that_its_messages_name(write, tmp_path):
+    write("e.csv", "ev,a,b,x\ne1,P1,P2,y\ne2,P2,P3,y\n")
+    write("t.csv", 'company,age\n"P1",3\nP2,4\nP3,5\n')
+    efge.Embedding(np.eye(3), ["P1", "P2", "P3"]).save(tmp_path / "v.npz")
+    command = ("explore", "v.npz", "--graph", "e.csv", "-o", "m.html", "--method", "pca")
+    done = run(*command, cwd=tmp_path)
+    assert done.returncode == 2
+    advice = done.stderr.rpartition("(")[2].partition(")")[0].split()
+    done = run(*command, *advice, "--table", "t.csv", "--node", "company", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_labels_of_chosen_columns_are_used_by_every_command(write, tmp_path):
+    names = [f"n{i}" for i in range(8)]
+    write("e.csv", "".join(f"{names[i]},{names[j]}\n" for i in range(8) for j in range(i) if i % 2 == j % 2))
+    rows = "".join(f'{i},"{name}","class, {i % 2}"\n' for i, name in enumerate(names))
+    write("l.csv", f"age,who,kind\n{rows}")
+    efge.Embedding(np.eye(8), names).save(tmp_path / "v.npz")
+    columns = ("--node", "who", "--label", "kind")
+    for command in (
+        ("classify", "v.npz", "l.csv", "--ratios", "0.5", "--repeats", 2),
+        ("communities", "e.csv", "-o", "g.tsv", "-m", "hope", "--dim", 2, "--n-communities", 2, "--labels", "l.csv"),
+        ("explore", "v.npz", "--labels", "l.csv", "-o", "m.html", "--method", "pca"),
+    ):
+        done = run(*command, cwd=tmp_path)
+        assert_fails(done, "l.csv: a table of labels has a node and its class; got 3 columns (age, who, kind)")
+        done = run(*command, *columns, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
