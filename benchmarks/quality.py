@@ -90,6 +90,7 @@ class UnitLength:
 METHODS: dict[str, Any] = {
     "EFGE": efge.EFGE(),
     "EFGE, not propagated": efge.EFGE(propagate=None),
+    "EFGE, 80 walks": efge.EFGE(walks_per_node=80, init="random"),
     "EFGE, Poisson": efge.EFGE("poisson"),
     "EFGE, Normal": efge.EFGE("normal"),
     "EFGE-Bern, paper": efge.EFGE.paper("bernoulli"),
