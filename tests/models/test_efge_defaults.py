@@ -52,7 +52,7 @@ def make_walks(graph, **options):
 
 
 def starts_from_svd(graph, model):
-    return starts_from_factors(make_walks(graph), as_family(model.family), model._settings())
+    return starts_from_factors(efge.as_graph(graph), as_family(model.family), model._settings())
 
 
 def same_bytes(*models):
@@ -419,6 +419,17 @@ def test_memory_has_a_third_table_for_the_filter(model, n_tables):
     assert efge.estimate_memory(nodes=1000, edges=5000, model=model).tables == n_tables * 1000 * 128 * 4
     mapped = efge.estimate_memory(nodes=1000, edges=5000, model=model, mmap=True)
     assert (mapped.tables, mapped.mapped) == (0, n_tables * 1000 * 128 * 4)
+
+
+@pytest.mark.parametrize("mmap", [False, True])
+def test_memory_counts_the_tables_of_a_start_from_factors(dense, mmap):
+    """Vectors, factors and singular vectors are in memory together, in files or not."""
+    sizes = {
+        init: efge.estimate_memory(dense[0], efge.EFGE(init=init), mmap=mmap).tables for init in ("auto", "random")
+    }
+    table = 4 * 128 * dense[0].n_nodes
+    assert sizes["random"] == (0 if mmap else 3 * table)
+    assert sizes["auto"] > 8 * table
 
 
 def test_memory_of_automatic_walks_is_that_of_60():

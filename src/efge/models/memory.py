@@ -11,13 +11,16 @@ from efge.errors import check_positive_integers
 from efge.graph.graph import Graph
 from efge.models.efge import EFGE
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
-from efge.training.tables import padded_width
+from efge.training.tables import padded_width, starts_from_factors
 from efge.walks.strategies import Node2VecWalk, UniformWalk
 
 # Python, the libraries and the compiled code; and the most that training needs besides for any graph: copies of rows
 # for the blocks of a round, walks that are being made, and walks that are being trained on. Measured by
 # benchmarks/memory.py.
 _PROGRAM_BYTES, _ROUND_BYTES = 185e6, 60e6
+# Tables, and bytes per neighbor of a node, while a start from factors of the edges is computed: the two tables of
+# vectors, two of factors, and those of the singular value decomposition. Measured by tracemalloc.
+_START_TABLES, _START_BYTES_PER_NEIGHBOR = 8, 40
 # Bytes per edge of a text file while it is read, by the type of the names.
 _READING_BYTES = {"integers": 38, "words": 53}
 
@@ -30,7 +33,7 @@ class Memory(NamedTuple):
     program : int
         Python, libraries and compiled code.
     graph, walks, tables : int
-        The graph, everything needed to make walks, and the tables of vectors.
+        The graph, everything needed to make walks, and the tables of vectors, with what it takes to fill them.
     reading : int
         Peak while a graph is read from text; it is over when training begins.
     mapped : int
@@ -122,6 +125,7 @@ def estimate_memory(
     # Centers, contexts, and filtered vectors if there are any.
     n_tables = 3 if isinstance(model, EFGE) and model._filter_method() is not None else 2
     tables = n_tables * 4 * size.nodes * padded_width(model.dim)
+    start = _start_bytes(graph, model)
     # Of partitioned tables, two partitions of each are in memory.
     partitions = getattr(model, "partitions", None)
     in_memory = 0 if mmap else tables if partitions is None else min(tables, 2 * tables // partitions)
@@ -129,10 +133,20 @@ def estimate_memory(
         program=round(_PROGRAM_BYTES),
         graph=8 * size.nodes + (size.index_bytes + (8 if size.weighted else 0)) * size.entries + size.name_bytes,
         walks=_walk_bytes(size, model),
-        tables=in_memory,
+        tables=max(in_memory, start),
         reading=_READING_BYTES["integers" if size.integer_names else "words"] * size.edges + size.name_bytes,
         mapped=tables if in_memory < tables else 0,
     )
+
+
+def _start_bytes(graph: Graph | None, model: Any) -> int:
+    """Return the bytes of tables and temporary arrays while initial vectors are computed from factors of the edges."""
+    if graph is None or not isinstance(model, EFGE):
+        return 0
+    if not starts_from_factors(graph, model._family(), model._settings()):
+        return 0
+    table = 4 * graph.n_nodes * padded_width(model.dim)
+    return _START_TABLES * table + _START_BYTES_PER_NEIGHBOR * len(graph.indices)
 
 
 def _given_size(nodes: int | None, edges: int | None, weighted: bool, directed: bool) -> _GraphSize:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from efge.families.base import Family
 from efge.graph.factorization import factor_edges, mean_edge_information
+from efge.graph.graph import Graph
 from efge.io.scratch import map_temporary_file
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.random import fill_uniform
@@ -92,17 +93,17 @@ def initial_tables(
         centers[start.rows, : settings.dim] = start.centers
         if start.contexts is not None and not (settings.softmax or settings.one_table):
             contexts[start.rows, : settings.dim] = start.contexts
-    elif starts_from_factors(walks, family, settings):
+    elif starts_from_factors(walks.graph, family, settings):
         _fill_with_factors(walks, family, settings, centers, contexts)
     return centers, centers if settings.one_table else contexts
 
 
-def starts_from_factors(walks: Source, family: Family, settings: Settings) -> bool:
+def starts_from_factors(graph: Graph, family: Family, settings: Settings) -> bool:
     """Return whether training starts from factors of the edges: on request, or where walks would learn slowly."""
     possible = not (family.nonnegative or settings.one_table or settings.softmax or settings.partitions)
     if settings.init == "svd" and not possible:
         raise ValueError("init='svd' needs two tables of vectors of any sign, in memory; use init='random'")
-    low = settings.init == "auto" and possible and mean_edge_information(walks.graph) < LOW_INFORMATION
+    low = settings.init == "auto" and possible and mean_edge_information(graph) < LOW_INFORMATION
     return settings.init == "svd" or low
 
 

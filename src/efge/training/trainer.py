@@ -131,7 +131,7 @@ def _prepare(
     tables = initial_tables(corpus.walks, family, settings, len(workspace.current.row_location), mapped_in, start)
     scale = merge_scale(corpus, tree, len(workspace.current.bounds))
     model = kernel.Model(*tables, splines, *noise, *tree, scale)
-    learned = start is not None or starts_from_factors(corpus.walks, family, settings)
+    learned = start is not None or starts_from_factors(corpus.walks.graph, family, settings)
     rate = LearningRate.of(settings, family, corpus.positions, learned)
     return _Run(corpus, family, settings, model, config, workspace, rate)
 

@@ -113,7 +113,7 @@ def train_partitioned(
 
 def _check_supported(walks: Walks, family: Family, settings: Settings) -> None:
     """Refuse what cannot be trained in partitions."""
-    starts_from_factors(walks, family, settings)
+    starts_from_factors(walks.graph, family, settings)
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
     if settings.softmax or settings.stars or settings.one_table:
