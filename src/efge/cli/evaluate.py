@@ -353,7 +353,8 @@ def propagate(
     output: Annotated[str, typer.Option("--output", "-o", help="File to write the filtered vectors to.")],
     method: Annotated[str, typer.Option(help="Filter: band-pass, prone or average.")] = "band-pass",
     order: Annotated[
-        int | None, typer.Option(help="Number of terms of the band's expansion. \\[default: 10]", show_default=False)
+        int | None,
+        typer.Option(help="Number of terms of the band's expansion. \\[default: 6; prone: 10]", show_default=False),
     ] = None,
     theta: Annotated[
         float | None,
