@@ -79,8 +79,8 @@ class EFGE(PairScorer, WalkEmbedder):
     propagate : "auto", "band-pass", "prone", "average" or None
         Filter that is applied to the vectors at the end, see :func:`efge.propagate`; they keep their mean length up to
         2.5, and nodes without edges their vectors. None leaves all as they were trained. "auto" is "band-pass" unless
-        vectors have no negative entries, as memberships of communities. The filter helps most with 10 % of labels or
-        more, and on dense graphs; with very few labels, it may do harm.
+        vectors have no negative entries, as memberships of communities. The filter helps most on dense graphs
+        and with many labels; docs/quality.md has what it changes on each network.
     trainer : "fast" or "reference"
         "reference" trains one pair after the other, exactly as in the paper, in one thread and about ten times slower.
     partitions : int, optional
