@@ -3,6 +3,7 @@
     python benchmarks/newnodes.py                              # all networks (make newnodes)
     python benchmarks/newnodes.py --networks cora --seeds 1    # a part of them; other rows of the record stay
     python benchmarks/newnodes.py --million                    # seconds for 100 new nodes of a model with a million
+    python benchmarks/newnodes.py --stream --networks cora     # 20 updates, beside a fit from scratch
 
 Some nodes are new: a random part, or those with the largest ids where ids are the publisher's own numbers. A fifth of
 their edges is held out. One model is fitted to the graph without the held-out edges ("whole fit"), another one to its
@@ -156,6 +157,38 @@ def measure_million(nodes: int = 1_000_000, new: int = 100) -> None:
     save("newnodes", "million", ["method", "nodes", "new nodes", "seconds"], rows, program())
 
 
+def measure_stream(name: str, updates: int = 20, first: float = 0.7, seed: int = 0) -> None:
+    """Add the last nodes of a random order in equal steps, and compare the vectors with those of a new fit."""
+    graph, labels = load_network(name)
+    compile_first()
+    random = np.random.default_rng(seed)
+    ranks = random.permutation(graph.n_nodes)
+    sources = np.repeat(np.arange(graph.n_nodes), graph.degrees)
+    edges = np.column_stack([sources, graph.indices])[sources < graph.indices]
+    held_out = random.random(len(edges)) < HELD_OUT / 2
+    every = np.ones(graph.n_nodes, bool)
+    pairs = draw_negatives(edges, every, int(held_out.sum()), random)
+    task = Task(graph, random.random(graph.n_nodes) < 0.5, edges[held_out], pairs)
+
+    def snapshot(size: int) -> efge.Graph:
+        kept = edges[~held_out & (ranks[edges] < size).all(axis=1)]
+        return efge.as_graph(graph.names[kept], nodes=graph.names[ranks < size].tolist(), directed=False)
+
+    sizes = np.linspace(first * graph.n_nodes, graph.n_nodes, updates + 1).astype(int).tolist()
+    streamed = efge.EFGE(seed=seed, threads=1).fit(snapshot(sizes[0]))
+    start = time.process_time()
+    for size in sizes[1:]:
+        streamed.partial_fit(snapshot(size))
+    seconds = (time.process_time() - start) / updates
+    scratch, fit_seconds = timed_fit(snapshot(graph.n_nodes), seed)
+    rows: list[list[Any]] = []
+    for kind, model, spent in (("updates", streamed, seconds), ("new fit", scratch, fit_seconds)):
+        vectors = model.embedding_[graph.names.tolist()].vectors
+        rows.append([name, seed, kind, accuracy(vectors, task, labels), auc(vectors, task), round(spent, 3)])
+        print(*rows[-1], flush=True)
+    save("newnodes", "stream", ["network", "seed", "vectors", "accuracy", "auc", "seconds"], rows, program(), key=2)
+
+
 def program() -> str:
     return f"benchmarks/newnodes.py, efge {efge.__version__}"
 
@@ -165,12 +198,17 @@ def main() -> None:
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=list(NETWORKS))
     parser.add_argument("--percentages", nargs="+", type=int, default=list(PERCENTAGES))
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--stream", action="store_true", help="measure updates instead")
     parser.add_argument("--million", action="store_true", help="measure a large model instead")
     options = parser.parse_args()
     if options.million:
         measure_million()
         return
     for name in options.networks:
+        if options.stream:
+            for seed in range(options.seeds):
+                measure_stream(name, seed=seed)
+            continue
         measure_network(name, options.percentages, options.seeds)
 
 

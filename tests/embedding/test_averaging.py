@@ -27,6 +27,12 @@ def test_a_new_node_has_the_mean_direction_and_the_mean_length_of_its_neighbors(
     assert vector([("new", "ann")], "new") == pytest.approx([3, 4])
 
 
+def test_long_vectors_do_not_outweigh_short_ones():
+    old = efge.Embedding([[100, 0], [0, 2]], ["long", "short"])
+    vector = old.transform([("new", "long"), ("new", "short")])["new"]
+    np.testing.assert_allclose(vector, 51 / np.sqrt(2), rtol=1e-6)
+
+
 def test_weights_count():
     direction = np.array([3, 1]) / np.sqrt(10)
     weighted = vector([("new", "bob", 3.0), ("new", "cid", 1.0)], "new")
@@ -75,8 +81,9 @@ def test_thousands_of_nodes_at_once_equal_a_loop_over_them():
     vectors = old.transform(edges)
     for i in range(0, 5000, 500):
         neighbors = old[sorted(set(ends[i].tolist()))].vectors.astype(float)
-        mean = neighbors.mean(axis=0)
-        expected = mean / np.linalg.norm(mean) * np.linalg.norm(neighbors, axis=1).mean()
+        lengths = np.linalg.norm(neighbors, axis=1)
+        mean = (neighbors / lengths[:, None]).mean(axis=0)
+        expected = mean / np.linalg.norm(mean) * lengths.mean()
         np.testing.assert_allclose(vectors[500 + i], expected, rtol=1e-5)
 
 

@@ -81,10 +81,15 @@ def test_the_default_is_the_first_method(fitted):
     assert (model.transform(GROUPS) != model.transform(GROUPS, "average")).any()
 
 
-def test_vectors_of_new_nodes_have_the_length_of_old_filtered_ones(fitted):
-    vectors = fitted("EFGE").transform(GROUPS)
-    lengths = np.linalg.norm(vectors, axis=1)
-    np.testing.assert_allclose(lengths, lengths[0], rtol=1e-4)
+@pytest.mark.parametrize("filter_name", ["band-pass", "prone"])
+def test_vectors_of_new_nodes_have_the_lengths_that_the_filter_gives(filter_name):
+    """One filter keeps lengths, the other one makes all of them equal."""
+    model = efge.EFGE(propagate=filter_name, **QUICK).fit(efge.as_graph(OLD))
+    old = np.linalg.norm(model.embedding_.vectors, axis=1)
+    new = np.linalg.norm(embed(model, GROUPS)[LATE].vectors, axis=1)
+    assert (old.max() - old.min() < 1e-4) == (filter_name == "prone")
+    assert (new > old.min() - 1e-4).all()
+    assert (new < old.max() + 1e-4).all()
 
 
 @pytest.mark.parametrize("method", ["both", "fold-in", "average"])

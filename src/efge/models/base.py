@@ -221,7 +221,7 @@ class NodeEmbedder:
         method : str
             How vectors of new nodes are computed; "auto" is the first one that the estimator has.
 
-            - "both": "fold-in", then "average" with that vector as if it were three neighbors. EFGE, Node2Vec.
+            - "both": "fold-in", then "average" with that vector as half a neighbor. EFGE, Node2Vec.
             - "fold-in": gradient ascent of the estimator's own likelihood on walks from the new node, with the vectors
               of contexts as they are. EFGE, Node2Vec.
             - "average": the mean direction and the mean length of the vectors of neighbors, old and new, ten times.
