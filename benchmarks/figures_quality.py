@@ -148,12 +148,16 @@ def filter_effect() -> str:
     """What the filter changes: the default compared with the same vectors before the filter."""
     metrics = [f"micro_f1@{percentage}" for percentage in (2, 10, 50, 90)] + ["auc@uniform", "auc@degree"]
     rows, _ = compared("EFGE", "EFGE, not propagated", metrics)
+    if not rows:
+        return "Not measured."
     return markdown(["network", "F1 at 2 %", "10 %", "50 %", "90 %", "AUC, uniform", "AUC, by degree"], rows)
 
 
 def automatic_walks() -> str:
     """What the number of walks by default changes, compared with 80 walks, and the ratio of seconds."""
     rows, ratios = compared("EFGE", "EFGE, 80 walks", list(TITLES))
+    if not rows:
+        return "Not measured."
     table = markdown(
         ["network", "F1 at 10 %", "50 %", "90 %", "AUC, uniform", "AUC, by degree", "seconds"],
         [[*row, f"{ratio:.2f}"] for row, ratio in zip(rows, ratios, strict=True)],
