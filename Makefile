@@ -8,6 +8,7 @@
 # make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
+# make choosing  how far the choices of efge tune are from the best, into the record; continues where it stopped (an hour)
 # make quality the vectors of every method on all networks, scored, into the record; continues where it stopped (hours)
 # make reproduction  all tables and figures of the paper, into the record and the documentation (slow)
 #
@@ -35,7 +36,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test test-slow coverage lint docs figures bench scores quality reproduction fuzz dist-check lowest audit clean
+.PHONY: demo test test-slow coverage lint docs figures bench scores quality choosing reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -73,6 +74,10 @@ scores: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/scores.py --tasks links --networks hepth --record trainers
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf
 	$(VENV)/bin/python benchmarks/scores.py --models deepwalk node2vec line hope netmf --tasks links --networks grqc facebook
+	$(VENV)/bin/python benchmarks/figures.py
+
+choosing: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/choosing.py
 	$(VENV)/bin/python benchmarks/figures.py
 
 # What is in .quality already is not measured again.
@@ -150,5 +155,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .coverage .fuzz .quality build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz .quality .choosing build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

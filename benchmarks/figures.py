@@ -17,6 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import figures_bench
+import figures_choosing
 import figures_quality
 import figures_scores
 import figures_trials
@@ -25,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 BLOCKS: dict[str, Callable[[], str]] = {
     **figures_bench.BLOCKS,
+    **figures_choosing.BLOCKS,
     **figures_quality.BLOCKS,
     **figures_scores.BLOCKS,
     **figures_trials.BLOCKS,

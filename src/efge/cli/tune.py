@@ -51,7 +51,7 @@ def tune(
         typer.Option(help="File with a node and its class on each line, to choose by classes.", show_default=False),
     ] = None,
     budget: Annotated[
-        str | None, typer.Option(help="Time to spend, such as 90s, 5m or 1h. \\[default: about ten default fits]")
+        str | None, typer.Option(help="Time to spend, such as 90s, 5m or 1h. \\[default: all of the space]")
     ] = None,
     fits: Annotated[int | None, typer.Option(help="Number of fits, at most. \\[default: as many as it takes]")] = None,
     space: Annotated[

@@ -48,9 +48,9 @@ def tune(  # noqa: PLR0913
     nothing is chosen by, then says what to expect.
 
     All candidates are trained on few walks first, the better third of them on all walks, and the best two twice more
-    with other held-out data. Candidates that differ only in their filter share a training. By default, all this takes
-    about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number of threads, also if it was
-    interrupted.
+    with other held-out data. Candidates that differ only in their filter share a training. With one thread, a study of
+    the default space takes as long as some twenty fits of ``EFGE()``. The same seed gives the same study at any number
+    of threads, also if it was interrupted.
 
     Parameters
     ----------

@@ -1,0 +1,135 @@
+"""How good the choices of `efge.tune` are: on labelled networks, how far from the best candidate by labels.
+
+    python benchmarks/choosing.py                      # all labelled networks (make choosing; an hour)
+    python benchmarks/choosing.py --networks cora wiki
+
+Every candidate of the default space is trained twice: on the whole graph, to be scored by Micro-F1 at 10, 50 and 90 %
+of the labels, and without a fifth of the edges, to be scored by held-out edges in several ways. The way that
+`efge.tune` scores was chosen on the networks of `CHOSEN_ON`, before the others were looked at. Then `efge.tune` itself
+chooses, without labels and with them. Networks are where `quality.py` looks for them. Finished trainings are in
+.choosing; what was measured goes into `results/choosing.json`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+import efge
+from efge.embedding.embedding import Embedding
+from efge.evaluation.links import pair_scores
+from efge.tuning.space import Candidate, make_candidates
+from efge.tuning.tasks import LabelTask, LinkTask, Values
+from efge.tuning.trials import Trial, TrialRunner, group_by_training
+from quality import ROOT, load_network
+from records import save
+
+CHOSEN_ON = ("cora", "airports", "wiki", "ppi")
+REPORTED_ON = ("citeseer", "pubmed", "pages", "dblp")
+RATIOS = (0.1, 0.5, 0.9)
+MANY_NODES = 10_000
+CRITERIA = ("ap dot", "ap cosine", "auc dot", "auc cosine")
+
+
+class HeldOutEdges(LinkTask):
+    """Inner product and cosine, average precision and AUC, each on its own."""
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"program": "choosing"}
+
+    def score(self, embedding: Embedding, repeat: int) -> Values:
+        split, found = self._splits[repeat], {}
+        truth = np.arange(len(split.test_edges) + len(split.test_non_edges)) < len(split.test_edges)
+        for name in ("dot", "cosine"):
+            scores = pair_scores(embedding, split, name)
+            found[f"ap {name}"] = [float(average_precision_score(truth, scores))]
+            found[f"auc {name}"] = [float(roc_auc_score(truth, scores))]
+        return found
+
+
+class WholeLabels(LabelTask):
+    """Mean Micro-F1 of random splits of all labels; where nodes have several classes, their number is known."""
+
+    def __init__(self, graph: efge.Graph, labels: Any) -> None:
+        super().__init__(graph, labels, 0, 1.0)
+        self.labels = labels
+        self.splits = 3 if graph.n_nodes > MANY_NODES else 5
+
+    def config(self) -> dict[str, Any]:
+        return super().config() | {"program": "choosing", "splits": self.splits}
+
+    def score(self, embedding: Embedding, repeat: int) -> Values:
+        scores = efge.node_classification(embedding, self.labels, ratios=RATIOS, repeats=self.splits, threads=1)
+        return {"micro_f1": [float(scores.raw[ratio,][f"micro_f1{self.suffix}"].mean()) for ratio in RATIOS]}
+
+
+def scores_of(task: LinkTask | LabelTask, folder: Path) -> dict[str, Values]:
+    """Scores of every candidate of the default space, by its key."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found: dict[str, Values] = {}
+    trials = [Trial(tuple(training), 1.0, 0) for training in group_by_training(make_candidates())]
+    for trial in trials:
+        (outcome,) = TrialRunner(task, folder, 1).run([trial], lambda trial, outcome: None)
+        if outcome.reason is not None:
+            raise RuntimeError(f"{trial.candidates[0]}: {outcome.reason}")
+        found |= outcome.values
+        print(f"  {trial.candidates[0]}: {outcome.seconds:.1f} s", flush=True)
+    return found
+
+
+def columns_of(candidate: Candidate) -> list[Any]:
+    parameters = candidate.parameters
+    return [parameters["family"], parameters["window"], "none" if parameters["propagate"] is None else "filter"]
+
+
+def measure_candidates(name: str, graph: efge.Graph, labels: Any, folder: Path) -> None:
+    by_labels = scores_of(WholeLabels(graph, labels), folder)
+    by_edges = scores_of(HeldOutEdges(graph, 0), folder)
+    rows = []
+    for candidate in make_candidates():
+        edges = by_edges[candidate.key()]
+        f1 = round(float(np.mean(by_labels[candidate.key()]["micro_f1"])), 4)
+        rows.append([name, *columns_of(candidate), f1, *(round(edges[criterion][0], 4) for criterion in CRITERIA)])
+    write("candidates", ["network", "family", "window", "filter", "micro_f1", *CRITERIA], rows)
+
+
+def measure_studies(name: str, graph: efge.Graph, labels: Any) -> None:
+    """Choices of `efge.tune` by one thread, and processor seconds beside those of a default fit."""
+    start = time.process_time()
+    efge.EFGE(seed=0, threads=1).fit(graph)
+    default = time.process_time() - start
+    rows = []
+    for kind, given in (("edges", None), ("labels", labels)):
+        start = time.process_time()
+        study = efge.tune(graph, given, threads=1)
+        seconds = time.process_time() - start
+        chosen = columns_of(study.rows[0].candidate)
+        rows.append([name, kind, *chosen, round(seconds, 1), round(default, 2), study.advice])
+        print(f"  {kind}: {study.rows[0].candidate}, {seconds:.1f} s beside {default:.2f} s", flush=True)
+    write("studies", ["network", "by", "family", "window", "filter", "seconds", "default fit, s", "advice"], rows)
+
+
+def write(title: str, columns: list[str], rows: list[list[Any]]) -> None:
+    save("choosing", title, columns, rows, f"benchmarks/choosing.py, efge {efge.__version__}", key=1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    names = [*CHOSEN_ON, *REPORTED_ON]
+    parser.add_argument("--networks", nargs="+", choices=names, default=names, metavar="NAME")
+    parser.add_argument("--folder", type=Path, default=ROOT / ".choosing", help="folder of finished trainings")
+    options = parser.parse_args()
+    for name in options.networks:
+        graph, labels = load_network(name)
+        print(f"{name}: {graph!r}", flush=True)
+        measure_candidates(name, graph, labels, options.folder)
+        measure_studies(name, graph, labels)
+
+
+if __name__ == "__main__":
+    main()
