@@ -50,6 +50,7 @@ from .experiments.benchmark import benchmark as benchmark
 from .experiments.standings import BenchmarkScores as BenchmarkScores
 from .explore.figure import plot_embedding as plot_embedding
 from .explore.page import write_page as write_page
+from .explore.report import write_report as write_report
 from .families.base import Family as Family
 from .families.builtin import (
     Bernoulli as Bernoulli,

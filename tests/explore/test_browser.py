@@ -58,7 +58,7 @@ class BrowserPage:
         self.page.on("console", lambda message: self.messages.append(message.text))
         self.page.on("pageerror", lambda error: self.messages.append(str(error)))
         self.address = Path(path).as_uri()
-        self.page.goto(self.address)
+        self.page.goto(self.address, timeout=60_000)
         self.page.wait_for_selector("body[data-ready]", timeout=60_000)
 
     def state(self, field):
@@ -296,8 +296,10 @@ def test_hidden_classes_are_not_selected(opened):
 
 def test_theme_follows_the_system_and_the_button(opened):
     assert opened.pixels().mean() > 200
+    assert opened.page.inner_text("#theme") == "Dark"
     opened.page.click("#theme")
     assert opened.pixels().mean() < 60
+    assert opened.page.inner_text("#theme") == "Light"
     opened.page.click("#theme")
     opened.page.emulate_media(color_scheme="dark")
     opened.until("explorer.state.dark")
@@ -345,7 +347,7 @@ def test_everything_can_be_done_by_keyboard(opened):
         visited.append(focused(opened))
         outline = opened.page.evaluate("getComputedStyle(document.activeElement).outlineStyle")
         assert outline != "none", visited[-1]
-    assert visited == ["theme", "Move", "Lasso", "Box", "zoom-in", "zoom-out", "fit", "map", "search"]
+    assert visited == ["theme", "Move", "Lasso", "Box", "zoom-in", "zoom-out", "fit", "labels", "map", "search"]
     keyboard.type("node 42")
     keyboard.press("Enter")
     assert opened.state("picked") == HUB
@@ -417,3 +419,73 @@ def test_a_page_of_a_hundred_thousand_nodes_responds(browser, tmp_path, monkeypa
     opened.page.mouse.move(*opened.position(54321))
     opened.page.locator("#tooltip").wait_for(state="visible")
     opened.close()
+
+
+@pytest.fixture(scope="module")
+def fields(browser, tmp_path_factory):
+    """A page of four fields with 25 nodes each, dates, edges to the first node of a field, and a second embedding."""
+    numbers = np.arange(100)
+    within = np.stack([numbers % 5, numbers % 25 // 5], axis=1)
+    places = np.array([[8, 0], [0, 8], [-8, 0], [0, -8]])[numbers // 25] + (within - 2) * 0.4
+    names = [f"paper {number}" for number in range(100)]
+    path = tmp_path_factory.mktemp("fields") / "page.html"
+    columns = {
+        "field": [f"field {number // 25}" for number in range(100)],
+        "day": np.datetime64("2020-01-01") + np.arange(100),
+    }
+    edges = [(names[number - number % 25], names[number]) for number in range(100) if number % 25]
+    write_page(
+        efge.Embedding(places, names), path, graph=edges, columns=columns, compare=efge.Embedding(places**3, names)
+    )
+    page = BrowserPage(browser, path)
+    yield page
+    page.context.close()
+
+
+def test_names_of_categories_are_where_their_nodes_are(fields):
+    fields.page.select_option("#column", label="field")
+    fields.until("explorer.state.labelsDrawn === 4")
+    places = {place["text"]: (round(place["x"]), round(place["y"])) for place in fields.state("places")}
+    assert places == {"field 0": (8, 0), "field 1": (0, 8), "field 2": (-8, 0), "field 3": (0, -8)}
+    before = fields.pixels()
+    fields.page.click("#labels")
+    assert (fields.pixels() != before).any()
+    fields.page.click("#labels")
+
+
+def test_a_selection_says_what_is_in_it(fields):
+    fields.page.select_option("#column", label="field")
+    fields.click(5)
+    fields.page.click("#select-neighbors")
+    fields.until("explorer.state.selected")
+    text = " ".join(fields.page.inner_text("#summary").split())
+    assert "field 0 11 (100 %) all nodes: 25 %" in text
+    assert "day mean 2020-01-" in text
+    assert "all nodes: 2020-02-19" in text
+    assert "within the selection" in text
+    fields.page.click("#clear-selection")
+    assert fields.page.inner_text("#summary") == ""
+
+
+def test_dates_have_a_scale_and_search_lists_well_linked_nodes_first(fields):
+    fields.page.select_option("#column", label="day")
+    assert fields.page.inner_text("#ticks").split() == ["2020-01-01", "2020-02-19", "2020-04-09"]
+    fields.page.fill("#search", "paper")
+    items = fields.page.locator("#matches li").all_inner_texts()
+    assert items[:4] == ["paper 0", "paper 25", "paper 50", "paper 75"]
+    assert items[4:7] == ["paper 1", "paper 2", "paper 3"]
+    fields.page.fill("#search", "")
+
+
+def test_the_second_embedding_has_its_own_map_and_neighbors(fields):
+    before = fields.page.evaluate("explorer.nodePosition(0)")
+    fields.click(0)
+    listed = fields.page.inner_text("#neighbors")
+    fields.page.click("[data-map='1']")
+    fields.until("explorer.state.map === 1 && !explorer.state.drawing")
+    assert "turned and scaled" in fields.page.inner_text("#about")
+    assert fields.page.inner_text("#neighbors") != listed
+    assert fields.page.evaluate("explorer.nodePosition(0)") != before
+    fields.page.click("[data-map='0']")
+    fields.until("explorer.state.map === 0 && !explorer.state.drawing")
+    assert fields.messages == []

@@ -1,5 +1,7 @@
 """Columns to color nodes by: numbers or categories, from every source of values."""
 
+from datetime import date
+
 import numpy as np
 import pytest
 
@@ -72,3 +74,25 @@ def test_long_names_of_columns_and_nodes_do_not_make_long_messages():
     with pytest.raises(efge.EvaluationError, match="no node of") as caught:
         make_columns(efge.Embedding([[1.0]], ["ann"]), table=table)
     assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [date(2020, 1, 1), None, date(2020, 1, 3)],
+        ["2020-01-01", None, "2020-01-03T00:00:00Z"],
+        [np.datetime64("2020-01-01"), np.datetime64("NaT"), np.datetime64("2020-01-03")],
+        pd.to_datetime(pd.Series(["2020-01-01", None, "2020-01-03"])).tolist(),
+    ],
+    ids=["date", "text", "numpy", "pandas"],
+)
+def test_dates_are_seconds_on_a_scale(values):
+    (column,) = make_columns(efge.Embedding(np.eye(3)), table={"day": values})
+    assert column.is_date
+    assert column.values[2] - column.values[0] == 2 * 86400
+    assert np.isnan(column.values[1])
+
+
+def test_text_that_only_looks_like_dates_is_a_category():
+    (column,) = make_columns(efge.Embedding(np.eye(2)), table={"code": ["2020-01-01", "2020-99-99"]})
+    assert column.categories == ["2020-01-01", "2020-99-99"]

@@ -38,9 +38,9 @@ def test_the_page_holds_its_input(tmp_path):
     embedding, graph = grid_embedding(), efge.as_graph(grid_edges())
     rows, scores = embedding.nearest(k=10)
     assert data["names"] == NAMES
-    np.testing.assert_array_equal(np.stack([data["map"]["x"], data["map"]["y"]], axis=1), embedding.vectors)
-    np.testing.assert_array_equal(data["neighbors"]["rows"].reshape(-1, 10), rows)
-    np.testing.assert_array_equal(data["neighbors"]["scores"].reshape(-1, 10), scores)
+    np.testing.assert_array_equal(np.stack([data["maps"][0]["x"], data["maps"][0]["y"]], axis=1), embedding.vectors)
+    np.testing.assert_array_equal(data["maps"][0]["neighbors"]["rows"].reshape(-1, 10), rows)
+    np.testing.assert_array_equal(data["maps"][0]["neighbors"]["scores"].reshape(-1, 10), scores)
     indptr, indices = data["edges"]["indptr"], data["edges"]["indices"]
     for row, name in enumerate(NAMES):
         assert {NAMES[other] for other in indices[indptr[row] : indptr[row + 1]]} == set(graph.neighbors(name))
@@ -89,7 +89,7 @@ def test_directed_edges_count_at_both_nodes(tmp_path):
 
 def test_an_estimator_is_shown_by_its_embedding(tmp_path):
     write_page(types.SimpleNamespace(embedding_=grid_embedding()), tmp_path / "page.html", neighbors=0)
-    assert read_page_data(tmp_path / "page.html")["neighbors"] is None
+    assert read_page_data(tmp_path / "page.html")["maps"][0]["neighbors"] is None
 
 
 @pytest.mark.parametrize(
@@ -140,3 +140,33 @@ def test_missing_packages_are_named(tmp_path, monkeypatch, module, options, mess
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=message):
         write_page(grid_embedding(), tmp_path / "page.html", **options)
+
+
+def test_a_second_embedding_has_a_map_that_fits_the_first_and_its_own_neighbors(tmp_path):
+    embedding = grid_embedding()
+    turned = efge.Embedding(embedding.vectors[:, ::-1] * 5 + 2, embedding.names.tolist())
+    shuffled = turned[embedding.names[::-1].tolist()]
+    write_page(embedding, tmp_path / "page.html", compare=shuffled, neighbors=3)
+    data = read_page_data(tmp_path / "page.html")
+    first, second = (np.stack([part["x"], part["y"]], axis=1) for part in data["maps"])
+    np.testing.assert_allclose(second, first, atol=1e-3)
+    assert data["columns"][0]["name"] == "neighbors in common"
+    rows, others = embedding.nearest(k=3)[0], turned.nearest(k=3)[0]
+    expected = [len(set(a) & set(b)) / 3 for a, b in zip(rows.tolist(), others.tolist(), strict=True)]
+    np.testing.assert_allclose(data["columns"][0]["values"], expected)
+    with pytest.raises(efge.EmbeddingError, match="both embeddings must have the same nodes; the second has no"):
+        write_page(embedding, tmp_path / "page.html", compare=efge.Embedding([[1, 2]], ["someone else"]))
+
+
+def test_a_page_of_very_many_nodes_has_a_sample_of_them(tmp_path, monkeypatch):
+    monkeypatch.setattr("efge.explore.page._MAX_NODES", 20)
+    embedding = grid_embedding()
+    write_page(embedding, tmp_path / "page.html", columns={"row": np.arange(len(embedding)) + 0.5})
+    data = read_page_data(tmp_path / "page.html")
+    assert len(data["names"]) == 20
+    assert data["total"] == len(embedding)
+    rows = [embedding.names.tolist().index(name) for name in data["names"]]
+    assert data["columns"][0]["values"].tolist() == [row + 0.5 for row in rows]
+    np.testing.assert_array_equal(data["maps"][0]["x"], embedding.vectors[rows, 0])
+    write_page(embedding, tmp_path / "other.html", seed=1)
+    assert read_page_data(tmp_path / "other.html")["names"] != data["names"]

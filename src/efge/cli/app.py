@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import benchmark, embed, evaluate, info, neighbors, recommend, reproduce, transform, tune
+from efge.cli import benchmark, embed, evaluate, info, neighbors, recommend, report, reproduce, transform, tune
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -37,6 +37,7 @@ _EXAMPLES: dict[Any, str] = {
     evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
     evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",
     evaluate.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
+    report.report: "efge report friends.csv --labels labels.csv --model hope,prone --dim 16 -o report.html",
     evaluate.propagate: "efge propagate vectors.npz friends.csv -o smooth.npz --theta 0.7",
     evaluate.convert: "efge convert vectors.npz vectors.csv",
     benchmark.benchmark: "efge benchmark friends.csv --labels labels.csv --models normal,hope --seeds 2 -o scores",

@@ -314,6 +314,10 @@ def explore(
         str | None,
         typer.Option(help="Projection: tsne, umap or pca. \\[default: by the number of nodes]", show_default=False),
     ] = None,
+    compare: Annotated[
+        str | None,
+        typer.Option(metavar="VECTORS", help="Other vectors of the same nodes, to switch to.", show_default=False),
+    ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.", show_default=False)] = None,
     plot: PlotOption = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same page.")] = 0,
@@ -326,7 +330,7 @@ def explore(
     from efge.explore.attributes import read_attributes
 
     path = output or f"{vectors}.html"
-    check_outputs([path, plot], [vectors, graph, labels, table], force)
+    check_outputs([path, plot], [vectors, graph, labels, table, compare], force)
     embedding = efge.Embedding.load(vectors, format)
     classes = None if labels is None else runs.read_labels(labels, options)
     write_page(
@@ -337,6 +341,7 @@ def explore(
         columns=None if table is None else read_attributes(table, options["node"]),
         method=method,
         title=title or Path(vectors).name,
+        compare=None if compare is None else efge.Embedding.load(compare),
         seed=seed,
     )
     if plot is not None:

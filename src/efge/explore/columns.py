@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
+from datetime import date, datetime, timezone
 from numbers import Real
 from typing import Any, NamedTuple
 
@@ -24,6 +26,7 @@ _CATEGORICAL_NAMES = {"label", "labels", "class", "classes", "community", "commu
 NODE_COLUMNS = ("node", "nodes", "id", "name")
 # Numbers are colored by logarithm if the largest is at least this many times their median.
 _LOG_SCALE_RATIO = 20
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
 # Larger integers do not fit into a 64-bit float; they are identifiers, not quantities.
 _MAX_NUMBER = 2**1000
 
@@ -34,6 +37,7 @@ class Numbers(NamedTuple):
     name: str
     values: npt.NDArray[np.float64]  # one for each node; NaN if it has none
     log_scale: bool  # whether to color by logarithm
+    is_date: bool = False  # whether values are seconds since 1970, in UTC
 
 
 class Categories(NamedTuple):
@@ -152,12 +156,19 @@ def _clean_value(value: Any) -> Any:
     # Data frames have special objects for missing values, which cannot be compared.
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return None
+    if isinstance(value, np.datetime64):
+        value = None if np.isnat(value) else value.astype("datetime64[us]").item()
+    if isinstance(value, date):
+        return value
     value = normalize_name(value)
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def _make_column(name: str, values: list[Any]) -> Column:
     present = [value for value in values if value is not None]
+    dates = [None if value is None else _parse_date(value) for value in values]
+    if present and sum(moment is not None for moment in dates) == len(present):
+        return Numbers(name, np.array([np.nan if moment is None else moment for moment in dates]), False, True)
     if present and all(map(_is_number, present)):
         n_distinct = len(set(present))
         all_integers = all(isinstance(value, int) for value in present)
@@ -165,6 +176,19 @@ def _make_column(name: str, values: list[Any]) -> Column:
         if not are_codes and name.lower() not in _CATEGORICAL_NAMES:
             return _make_numbers(name, np.array([np.nan if value is None else float(value) for value in values]))
     return _make_categories(name, [None if value is None else str(value) for value in values])
+
+
+def _parse_date(value: Any) -> float | None:
+    """Return seconds since 1970 for a date, or text such as 2024-05-31 or 2024-05-31T12:00; None for other values."""
+    if isinstance(value, str) and _DATE.match(value):
+        try:
+            value = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        except ValueError:
+            return None
+    if not isinstance(value, date):
+        return None
+    moment = value if isinstance(value, datetime) else datetime(value.year, value.month, value.day)
+    return (moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc)).timestamp()
 
 
 def _is_number(value: Any) -> bool:

@@ -8,19 +8,15 @@ const MAX_COLORS = 20; // number of categories with their own color
 const data = JSON.parse(document.getElementById("data").textContent);
 const names = data.names;
 const count = names.length;
-const xs = decodeArray(data.map.x, Float32Array);
-const ys = decodeArray(data.map.y, Float32Array);
+const maps = data.maps.map(decodeMap); // a second one is that of the embedding to compare with
+let { xs, ys, neighborLists } = maps[0]; // those of the map that is shown
 const columns = data.columns.map(decodeColumn);
-const neighborLists = data.neighbors && {
-  k: data.neighbors.k,
-  rows: decodeArray(data.neighbors.rows, Int32Array),
-  scores: decodeArray(data.neighbors.scores, Float32Array),
-};
 const edges = data.edges && {
   count: data.edges.count,
   indptr: decodeArray(data.edges.indptr, Int32Array),
   indices: decodeArray(data.edges.indices, Int32Array),
 };
+const collator = new Intl.Collator("en", { numeric: true });
 const lowercaseNames = names.map((name) => name.toLowerCase());
 
 // The choice of no color.
@@ -29,6 +25,19 @@ columns.push({ name: "nothing", kind: "none", slots: new Uint8Array(count), text
 function decodeArray(text, ArrayType) {
   const bytes = Uint8Array.from(atob(text), (char) => char.charCodeAt(0));
   return new ArrayType(bytes.buffer);
+}
+
+function decodeMap({ x, y, about, neighbors }) {
+  const neighborLists = neighbors && {
+    k: neighbors.k,
+    rows: decodeArray(neighbors.rows, Int32Array),
+    scores: decodeArray(neighbors.scores, Float32Array),
+  };
+  return { xs: decodeArray(x, Float32Array), ys: decodeArray(y, Float32Array), about, neighborLists };
+}
+
+function showMapNumber(number) {
+  ({ xs, ys, neighborLists } = maps[number]);
 }
 
 function decodeColumn(encoded) {
@@ -46,12 +55,13 @@ function slotOf(code) {
   return code < MAX_COLORS ? code : OTHER;
 }
 
-function numberColumn({ name, values: encoded, logScale }) {
+function numberColumn({ name, values: encoded, logScale, isDate }) {
   const values = decodeArray(encoded, Float64Array);
   const known = values.filter((value) => !Number.isNaN(value));
   const scale = numberScale(known, logScale);
   const slots = Uint8Array.from(values, (value) => (Number.isNaN(value) ? MISSING : 0));
-  return { name, kind: "numbers", values, scale, slots, text: (row) => formatNumber(values[row]) };
+  const format = isDate ? formatDate : formatNumber;
+  return { name, kind: "numbers", values, scale, slots, format, isDate, text: (row) => format(values[row]) };
 }
 
 // Maps values to 0..1 and back; on a log scale, zero counts as the smallest positive value.
@@ -69,6 +79,13 @@ function formatNumber(value) {
   return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : String(Number(value.toPrecision(6)));
 }
 
+// A date, with the time if it is not midnight.
+function formatDate(seconds) {
+  if (Number.isNaN(seconds)) return "–";
+  const text = new Date(seconds * 1000).toISOString();
+  return text.endsWith("T00:00:00.000Z") ? text.slice(0, 10) : text.slice(0, 16).replace("T", " ");
+}
+
 function linkedRows(row) {
   return edges ? edges.indices.subarray(edges.indptr[row], edges.indptr[row + 1]) : new Int32Array(0);
 }
@@ -79,7 +96,8 @@ function nearestNeighbors(row) {
   return Array.from({ length: k }, (_, i) => ({ row: rows[row * k + i], score: scores[row * k + i] }));
 }
 
-// Rows whose names contain the text: first equal names, then names that start with it, then the others.
+// Rows whose names contain the text: first equal names, then names that start with it, then the others. Within each, nodes
+// with more edges come first, then the order is alphabetical, with numbers by their value.
 function findNodes(text) {
   const query = text.trim().toLowerCase();
   if (!query) return [];
@@ -88,5 +106,6 @@ function findNodes(text) {
     const offset = name.indexOf(query);
     if (offset >= 0) ranks[name.length === query.length ? 0 : offset === 0 ? 1 : 2].push(row);
   });
-  return ranks.flat();
+  const compare = (a, b) => linkedRows(b).length - linkedRows(a).length || collator.compare(names[a], names[b]);
+  return ranks.flatMap((rows) => rows.sort(compare));
 }

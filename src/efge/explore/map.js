@@ -6,26 +6,21 @@ const SHAPES = [
   { symbol: "diamond", path: "M8 1.5 14 8 8 14.5 2 8z" },
   { symbol: "triangle-up", path: "M8 2 14.5 13.5 1.5 13.5z" },
 ];
+const COLORS_PER_SHAPE = 7;
 const MARGIN = 0.06; // around all nodes, as a fraction of their extent
 
 const mapElement = document.getElementById("map");
 const markerSize = Math.min(11, Math.max(2.4, 60 / count ** 0.28));
-const fullView = computeFullView();
+let fullView = computeFullView();
 const traceType = hasWebGL() ? "scattergl" : "scatter";
 let drawnRows = new Int32Array(0); // the row of each drawn point
 
-// After the last color, the palette repeats with another shape: few colors are easier to distinguish.
+// Every category has a color of its own; the shape changes after every seventh, for people who see few colors.
 function styleOf(slot) {
   if (slot === MISSING) return { color: themeColor("--missing"), shape: SHAPES[0] };
   if (slot === OTHER) return { color: themeColor("--other"), shape: SHAPES[0] };
-  const palette = data.palette;
-  const color = palette[slot % palette.length];
-  return { color: state.dark ? lighten(color) : color, shape: SHAPES[Math.floor(slot / palette.length) % SHAPES.length] };
-}
-
-function lighten(color) {
-  const parts = [1, 3, 5].map((at) => parseInt(color.slice(at, at + 2), 16));
-  return `#${parts.map((part) => Math.round(part + (255 - part) * 0.22).toString(16).padStart(2, "0")).join("")}`;
+  const palette = state.dark ? data.palette.dark : data.palette.light;
+  return { color: palette[slot % palette.length], shape: SHAPES[Math.floor(slot / COLORS_PER_SHAPE) % SHAPES.length] };
 }
 
 // High values must contrast with the background: no yellow on white, no violet on black.
@@ -38,6 +33,7 @@ function themeColor(variable) {
 }
 
 async function drawMap() {
+  state.places = placeLabels();
   drawnRows = visibleRows(columns[state.column].slots);
   const trace = {
     type: traceType,
@@ -78,7 +74,7 @@ function slotColors(column) {
   const indexOf = new Map(slots.map((slot, index) => [slot, index]));
   const steps = slots.flatMap((slot, i) => [i, i + 1].map((edge) => [edge / slots.length, styleOf(slot).color]));
   const marker = scaleColors(Float32Array.from(drawnRows, (row) => indexOf.get(column.slots[row]) + 0.5), 0, slots.length, steps);
-  if (column.kind === "categories" && column.categories.length > data.palette.length) {
+  if (column.kind === "categories" && column.categories.length > COLORS_PER_SHAPE) {
     marker.symbol = Array.from(drawnRows, (row) => styleOf(column.slots[row]).shape.symbol);
   }
   return marker;
@@ -146,12 +142,13 @@ function axes() {
 
 // Position of a node in pixels from the map's corner, computed from the ranges, which are current even during a drag.
 function nodePosition(row) {
+  return placePosition(xs[row], ys[row]);
+}
+
+function placePosition(x, y) {
   const { xaxis, yaxis } = axes();
   const fraction = (axis, value) => (value - axis.range[0]) / (axis.range[1] - axis.range[0]);
-  return {
-    x: xaxis._offset + xaxis._length * fraction(xaxis, xs[row]),
-    y: yaxis._offset + yaxis._length * (1 - fraction(yaxis, ys[row])),
-  };
+  return { x: xaxis._offset + xaxis._length * fraction(xaxis, x), y: yaxis._offset + yaxis._length * (1 - fraction(yaxis, y)) };
 }
 
 function setView(x, y) {

@@ -7,6 +7,7 @@ const RING = markerSize / 2 + 3;
 
 function drawOverlay() {
   const context = clearOverlay();
+  drawLabels(context);
   if (state.picked >= 0) {
     drawEdges(context, state.picked);
     const neighbors = nearestNeighbors(state.picked).filter(({ row }) => isVisible(row));

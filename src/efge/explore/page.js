@@ -24,6 +24,7 @@ function clearNode() {
 function select(rows) {
   state.selected = rows.length ? new Set(rows) : null;
   drawSelection();
+  drawSummary();
   announce(state.selected ? `${plural(state.selected.size, "node")} selected` : "Nothing selected");
   return drawMap();
 }
@@ -64,13 +65,35 @@ function setMode(mode) {
 function setTheme(isDark) {
   state.dark = isDark;
   document.documentElement.dataset.theme = isDark ? "dark" : "light";
-  byId("theme").setAttribute("aria-pressed", String(isDark));
+  byId("theme").textContent = isDark ? "Light" : "Dark";
+  byId("theme").title = `Switch to ${isDark ? "light" : "dark"} colors`;
 }
 
 async function redrawInTheme(isDark) {
   setTheme(isDark);
   drawLegend();
   await drawMap();
+  drawOverlay();
+}
+
+// The other embedding: its map and its neighbors, with the same colors, selection and picked node.
+async function showEmbedding(number) {
+  state.map = number;
+  showMapNumber(number);
+  fullView = computeFullView();
+  document.querySelectorAll("[data-map]").forEach((button) => {
+    button.setAttribute("aria-pressed", String(Number(button.dataset.map) === number));
+  });
+  byId("about").textContent = aboutText();
+  hideTooltip();
+  drawNode();
+  await drawMap();
+  return setView(fullView.x, fullView.y);
+}
+
+function toggleLabels() {
+  state.labels = !state.labels;
+  byId("labels").setAttribute("aria-pressed", String(state.labels));
   drawOverlay();
 }
 
@@ -128,6 +151,11 @@ function listenToPanel() {
     "zoom-in": () => moveView(0.7, 0, 0),
     "zoom-out": () => moveView(1 / 0.7, 0, 0),
     "fit": () => setView(fullView.x, fullView.y),
+    "labels": toggleLabels,
+  });
+  byId("maps").hidden = maps.length < 2;
+  document.querySelectorAll("[data-map]").forEach((button) => {
+    button.addEventListener("click", () => showEmbedding(Number(button.dataset.map)));
   });
 }
 
@@ -139,7 +167,8 @@ function listenToButtons(actions) {
 }
 
 function aboutText() {
-  const parts = [plural(count, "node"), edges && plural(edges.count, "edge"), data.map.about];
+  const sampled = count < data.total ? `a sample of ${count.toLocaleString("en")} of ${plural(data.total, "node")}` : plural(count, "node");
+  const parts = [sampled, edges && plural(edges.count, "edge"), maps[state.map].about];
   return parts.filter(Boolean).join(" · ");
 }
 
@@ -150,6 +179,10 @@ const state = {
   hovered: -1,
   selected: null,
   mode: "pan",
+  map: 0, // number of the embedding that is shown
+  labels: true, // whether names of categories are drawn
+  places: [], // of these names
+  labelsDrawn: 0,
   dark: false,
   view: fullView,
   drawing: 0, // number of draws in progress; meanwhile plotly reports selections that nobody made

@@ -21,17 +21,19 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, GraphError, check_positive_integers
+from efge.explore import palette
 from efge.explore.columns import Column, Numbers, make_columns
-from efge.explore.layout import lay_out
+from efge.explore.compare import align_places, common_neighbors
+from efge.explore.layout import Layout, lay_out
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
-from efge.plots import COLORS
+from efge.random import stream_key
 
 # Parts of the page's one script; each may use names from the parts before it.
-_SCRIPTS = ("data.js", "map.js", "overlay.js", "panel.js", "page.js")
-# The last color is gray, which is reserved for other categories and missing values.
-_PALETTE = COLORS[:-1]
+_SCRIPTS = ("data.js", "map.js", "labels.js", "overlay.js", "panel.js", "summary.js", "page.js")
+# More nodes make a browser slow; the page then has a random sample of them.
+_MAX_NODES = 200_000
 
 
 def write_page(  # noqa: PLR0913
@@ -44,12 +46,14 @@ def write_page(  # noqa: PLR0913
     title: str | None = None,
     method: str | None = None,
     neighbors: int = 10,
+    compare: Any = None,
     seed: int = 0,
 ) -> None:
     """Write an interactive page to explore an embedding: one file that any browser opens, without a network connection.
 
-    The page shows a map of the nodes, with search, zoom and selection; colors by label, degree or any column; and, for
-    a clicked node, its nearest neighbors by cosine and its edges. The same input gives the same bytes.
+    The page shows a map of the nodes with the names of categories, with search, zoom and selection; colors by label,
+    degree or any column; for a clicked node, its nearest neighbors by cosine and its edges; and what is in a selection.
+    The same input gives the same bytes.
 
     Parameters
     ----------
@@ -62,9 +66,9 @@ def write_page(  # noqa: PLR0913
         Classes as for :func:`efge.node_classification`; several classes of a node form one category.
     columns : mapping of names to values, or data frame, optional
         Values to color by. The values of a column are a mapping or a series by node, a sequence in the order of the
-        embedding, or :class:`Communities`. A data frame has a column named "node", or nodes as its index. Numbers get a
-        color scale; integers that repeat, such as community numbers, and all other values are categories. Values that
-        are not finite are missing.
+        embedding, or :class:`Communities`. A data frame has a column named "node", or nodes as its index. Numbers and
+        dates get a color scale; integers that repeat, such as community numbers, and all other values are categories.
+        Values that are not finite are missing.
     title : str, optional
         Title of the page.
     method : "tsne", "umap" or "pca", optional
@@ -72,10 +76,13 @@ def write_page(  # noqa: PLR0913
         "pca" (principal components) preserves the largest distances. By default, vectors with one or two dimensions are
         drawn directly; others use t-SNE up to 5,000 nodes, and "pca" beyond. The page says which.
     neighbors : int
-        Number of nearest neighbors to store for each node, by cosine. With 100,000 nodes, finding them takes some
-        minutes; 0 skips it.
+        Number of nearest neighbors to store for each node, by cosine. With 100,000 nodes, finding them takes a
+        minute; 0 skips it.
+    compare : Embedding or fitted estimator, optional
+        Another embedding with the same nodes. The page switches between both maps, the second of which is turned and
+        scaled to fit the first, lists the neighbors in either, and colors by the fraction of neighbors in common.
     seed : int
-        Random seed of t-SNE and UMAP.
+        Random seed of t-SNE and UMAP, and of the sample of nodes if there are more than 200,000.
 
     Raises
     ------
@@ -104,12 +111,13 @@ def write_page(  # noqa: PLR0913
                 title=title,
                 method=method,
                 neighbors=neighbors,
+                compare=compare,
                 seed=seed,
             )
         )
 
 
-def make_page(
+def make_page(  # noqa: PLR0913
     embedding: Any,
     *,
     graph: Any = None,
@@ -118,23 +126,55 @@ def make_page(
     title: str | None = None,
     method: str | None = None,
     neighbors: int = 10,
+    compare: Any = None,
     seed: int = 0,
 ) -> bytes:
     """Return the page that `write_page` writes."""
-    embedding = _embedding_of(embedding)
+    complete = _embedding_of(embedding)
     library = _plotly_source()
     check_positive_integers(neighbors=neighbors or None)
     network = None if graph is None else as_graph(graph)
-    data = {
+    shown, rows = _sample(complete, seed)
+    other = None if compare is None else _matching(_embedding_of(compare), shown)
+    page_columns = [_take(column, rows) for column in make_columns(complete, labels, columns, network)]
+    if other is not None and neighbors and len(shown) > 1:
+        page_columns.insert(0, Numbers("neighbors in common", common_neighbors(shown, other, neighbors), False))
+    places = lay_out(shown, method, seed)
+    data: dict[str, Any] = {
         "title": "Embedding" if title is None else str(title),
-        "names": _names_as_text(embedding),
-        "edges": None if network is None else _encode_edges(network, embedding),
-        "columns": [_encode_column(column) for column in make_columns(embedding, labels, columns, network)],
-        "map": _encode_map(embedding, method, seed),
-        "neighbors": _encode_neighbors(embedding, neighbors),
-        "palette": _PALETTE,
+        "total": len(complete),
+        "names": _names_as_text(shown),
+        "edges": None if network is None else _encode_edges(network, shown),
+        "columns": [_encode_column(column) for column in page_columns],
+        "maps": [_encode_map(places, shown, neighbors)],
+        "palette": {"light": palette.LIGHT, "dark": palette.DARK},
     }
+    if other is not None:
+        data["maps"].append(_encode_map(align_places(lay_out(other, method, seed), places), other, neighbors))
     return _render_page(data, library)
+
+
+def _sample(embedding: Embedding, seed: int) -> tuple[Embedding, npt.NDArray[np.int64]]:
+    """Return the nodes of the page, and their rows: all, or a random sample in the same order."""
+    rows = np.arange(len(embedding))
+    if len(rows) <= _MAX_NODES:
+        return embedding, rows
+    rows = np.sort(np.random.default_rng(int(stream_key(seed, 0, "page"))).choice(rows, _MAX_NODES, replace=False))
+    return Embedding(embedding.vectors[rows], embedding.names[rows].tolist()), rows
+
+
+def _matching(other: Embedding, shown: Embedding) -> Embedding:
+    """Return the other embedding's vectors of the same nodes, in the same order."""
+    missing = [name for name in shown if name not in other]
+    if missing:
+        raise EmbeddingError(f"both embeddings must have the same nodes; the second has no {missing[0]!r}")
+    return other[list(shown)]
+
+
+def _take(column: Column, rows: npt.NDArray[np.int64]) -> Column:
+    if isinstance(column, Numbers):
+        return column._replace(values=column.values[rows])
+    return column._replace(codes=column.codes[rows])
 
 
 def _embedding_of(source: Any) -> Embedding:
@@ -163,9 +203,9 @@ def _names_as_text(embedding: Embedding) -> list[str]:
         raise EmbeddingError(f"cannot write a node name: {error}") from None
 
 
-def _encode_map(embedding: Embedding, method: str | None, seed: int) -> dict[str, Any]:
-    positions, about = lay_out(embedding, method, seed)
-    return {"x": _encode_array(positions[:, 0], "<f4"), "y": _encode_array(positions[:, 1], "<f4"), "about": about}
+def _encode_map(layout: Layout, embedding: Embedding, k: int) -> dict[str, Any]:
+    x, y = (_encode_array(layout.places[:, axis], "<f4") for axis in (0, 1))
+    return {"x": x, "y": y, "about": layout.about, "neighbors": _encode_neighbors(embedding, k)}
 
 
 def _encode_neighbors(embedding: Embedding, k: int) -> dict[str, Any] | None:
@@ -194,7 +234,8 @@ def _encode_edges(graph: Graph, embedding: Embedding) -> dict[str, Any]:
 
 def _encode_column(column: Column) -> dict[str, Any]:
     if isinstance(column, Numbers):
-        return {"name": column.name, "values": _encode_array(column.values, "<f8"), "logScale": column.log_scale}
+        kind = {"logScale": column.log_scale, "isDate": column.is_date}
+        return {"name": column.name, "values": _encode_array(column.values, "<f8"), **kind}
     return {"name": column.name, "codes": _encode_array(column.codes, "<i4"), "categories": column.categories}
 
 

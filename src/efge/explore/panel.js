@@ -156,7 +156,9 @@ function swatch({ color, shape }) {
 
 function drawScale(scale) {
   byId("color-bar").style.background = `linear-gradient(to right, ${ramp().join(", ")})`;
-  const ticks = [0, 0.5, 1].map((at) => element("span", Number(scale.valueAt(at).toPrecision(3)).toLocaleString("en")));
+  const { isDate } = columns[state.column];
+  const format = (value) => (isDate ? formatDate(value).slice(0, 10) : Number(value.toPrecision(3)).toLocaleString("en"));
+  const ticks = [0, 0.5, 1].map((at) => element("span", format(scale.valueAt(at))));
   if (scale.logScale) ticks[1].textContent += " (log)";
   byId("ticks").replaceChildren(...ticks);
 }
