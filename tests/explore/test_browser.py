@@ -128,6 +128,8 @@ def grid_file(tmp_path_factory):
 @pytest.fixture(scope="module")
 def opened_once(browser, grid_file):
     page = BrowserPage(browser, grid_file)
+    # Names on the map would cover points whose colors tests look at.
+    page.page.click("#labels")
     yield page
     page.close()
 
@@ -439,7 +441,7 @@ def fields(browser, tmp_path_factory):
     )
     page = BrowserPage(browser, path)
     yield page
-    page.context.close()
+    page.close()
 
 
 def test_names_of_categories_are_where_their_nodes_are(fields):

@@ -1,6 +1,7 @@
 // Names of categories on the map, each where most of its nodes are; names that would cover others are left out.
 
 const GRID = 24; // cells of the map in either direction, to find where a category is densest
+const STEPS = [-2, -1, 0, 1, 2]; // cells around a place that count
 const LABEL_SHIFTS = [0, -1.5, 1.5]; // of a name that would cover another, in its heights
 const LABEL_SIZES = [11, 17]; // pixels, by the number of nodes
 
@@ -26,9 +27,12 @@ function densestPlace(rows) {
   };
   const cells = new Map();
   rows.forEach((row) => cells.set(cellOf(row), (cells.get(cellOf(row)) ?? 0) + 1));
-  const around = (cell) => [-1, 0, 1].flatMap((line) => [-1, 0, 1].map((column) => cell + line * GRID + column));
+  const around = (cell) => STEPS.flatMap((line) => STEPS.map((column) => cell + line * GRID + column));
   const weight = (cell) => around(cell).reduce((sum, other) => sum + (cells.get(other) ?? 0), 0);
-  const best = [...cells.keys()].reduce((a, b) => (weight(b) > weight(a) ? b : a));
+  const center = [...cells].reduce((sum, [cell, number]) => [sum[0] + (cell % GRID) * number, sum[1] + Math.floor(cell / GRID) * number], [0, 0]);
+  const distance = (cell) => Math.hypot((cell % GRID) - center[0] / rows.length, Math.floor(cell / GRID) - center[1] / rows.length);
+  // Of equally dense places, the one in the middle of the category.
+  const [best] = [...cells.keys()].map((cell) => [cell, weight(cell), distance(cell)]).reduce((a, b) => (b[1] - a[1] || a[2] - b[2]) > 0 ? b : a);
   const near = new Set(around(best));
   const members = rows.filter((row) => near.has(cellOf(row)));
   const mean = (values) => members.reduce((sum, row) => sum + values[row], 0) / members.length;
