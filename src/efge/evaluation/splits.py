@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError
+from efge.graph.bipartite import has_two_kinds, two_sides
 from efge.graph.build import graph_from_edges
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -25,6 +26,7 @@ from efge.io.atomic import atomic_write
 from efge.io.files import open_input, parse_json
 
 Pairs = npt.NDArray[np.int64]
+Sides = npt.NDArray[np.int8]
 
 NEGATIVES = ("uniform", "degree")
 # Up to this number of pairs, all pairs without an edge are listed and shuffled; beyond it, pairs are drawn.
@@ -87,6 +89,8 @@ class LinkSplit:
             # Opposite edges of a directed graph are removed together, which may exceed the number by one.
             separate = " or separate opposite edges" if self.graph.directed else ""
             notes.append(f"{removed}: removing more would disconnect the graph{separate}.")
+        if self._joins_sides():
+            notes.append("The graph is bipartite: negative pairs join its two sides, as edges do.")
         for edges, non_edges, purpose in (
             (self.train_edges, self.train_non_edges, "training"),
             (self.test_edges, self.test_non_edges, "testing"),
@@ -96,6 +100,14 @@ class LinkSplit:
                     f"Only {len(non_edges):,} negative pairs are left for {purpose}, with {len(edges):,} edges."
                 )
         return tuple(notes)
+
+    def _joins_sides(self) -> bool:
+        """Return whether the graph is bipartite and every negative pair joins its sides."""
+        pairs = np.concatenate([self.train_non_edges, self.test_non_edges])
+        if not len(pairs) or not has_two_kinds(self.graph):
+            return False
+        side = two_sides(self.graph)
+        return side is not None and bool(_may_pair(pairs[:, 0], pairs[:, 1], side).all())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the split to a folder, as text that other tools can read.
@@ -155,7 +167,12 @@ class LinkSplit:
 
 
 def split_links(
-    graph: Any, test_size: float = 0.5, *, negatives: str = "uniform", seed: int | Sequence[int] = 0
+    graph: Any,
+    test_size: float = 0.5,
+    *,
+    negatives: str = "uniform",
+    sides: str | Iterable[Hashable] | None = "auto",
+    seed: int | Sequence[int] = 0,
 ) -> LinkSplit:
     """Remove a fraction of a graph's edges for testing, and draw as many negative pairs.
 
@@ -176,6 +193,10 @@ def split_links(
         that degrees alone tell them from uniform pairs; in a sparse graph, degrees do not tell them from pairs by
         degree. In a directed graph, a pair starts at the source of an edge and ends at the target of one. The removed
         edges are the same.
+    sides : "auto", None, or iterable of names
+        In a bipartite graph, such as one of users and items, every link joins the two sides, and so do the negative
+        pairs: pairs within a side would be easy to recognize. "auto" finds the sides of a graph that is bipartite and
+        has cycles. Names are the nodes of one side, if the graph alone does not tell it. None draws pairs of any nodes.
     seed : int, or sequence of int
         The same seed gives the same split.
 
@@ -194,6 +215,7 @@ def split_links(
     if negatives not in NEGATIVES:
         raise EvaluationError(f"no negatives {negatives!r}; known: {', '.join(NEGATIVES)}")
     graph = as_graph(graph)
+    side = _find_sides(graph, sides)
     random = np.random.default_rng(seed)
     ends, weights = _list_edges(graph)
     is_pair = ends[:, 0] != ends[:, 1]
@@ -214,12 +236,36 @@ def split_links(
     train, test = ends[is_pair & ~removed], ends[removed]
     count = len(train) + len(test)
     if negatives == "degree":
-        non_edges = _draw_by_degree(codes, count, ends[is_pair], graph, random)
+        non_edges = _draw_by_degree(codes, count, ends[is_pair], graph, side, random)
     else:
-        non_edges = _draw_non_edges(codes, count, graph, random)
+        non_edges = _draw_non_edges(codes, count, graph, side, random)
     # If there are too few, both sides get their proportion, and the test set gets at least one.
     n_train = max(min(round(len(non_edges) * len(train) / (len(train) + len(test))), len(non_edges) - 1), 0)
     return LinkSplit(remaining, train, non_edges[:n_train], test, non_edges[n_train:], n_requested)
+
+
+def _find_sides(graph: Graph, sides: Any) -> Sides | None:
+    """Return the side of each node, or None if pairs of any nodes may be drawn."""
+    if sides is None:
+        return None
+    if isinstance(sides, str):
+        if sides != "auto":
+            raise EvaluationError(f"sides is 'auto', None, or the names of the nodes of one side; got {sides!r}")
+        return two_sides(graph) if has_two_kinds(graph) else None
+    side = np.zeros(graph.n_nodes, np.int8)
+    side[graph.rows(list(sides))] = 1
+    sources = np.repeat(np.arange(graph.n_nodes), graph.degrees)
+    within = np.flatnonzero(side[sources] == side[graph.indices])
+    if len(within):
+        first, second = graph.names[[sources[within[0]], graph.indices[within[0]]]].tolist()
+        raise EvaluationError(f"an edge joins the two sides; {first!r} and {second!r} are on the same side")
+    return side
+
+
+def _may_pair(first: Pairs, second: Pairs, side: Sides | None) -> npt.NDArray[np.bool_]:
+    """Return which pairs are of different nodes and, if there are sides, join them; nodes of no side are in none."""
+    allowed: npt.NDArray[np.bool_] = first != second if side is None else side[first] + side[second] == 1
+    return allowed
 
 
 def _list_edges(graph: Graph) -> tuple[Pairs, npt.NDArray[np.float64] | None]:
@@ -258,20 +304,24 @@ def _choose_removed(
     return removed
 
 
-def _draw_non_edges(edge_codes: Pairs, count: int, graph: Graph, random: np.random.Generator) -> Pairs:
+def _draw_non_edges(
+    edge_codes: Pairs, count: int, graph: Graph, side: Sides | None, random: np.random.Generator
+) -> Pairs:
     """Draw distinct pairs without an edge in either direction, in random order; fewer than `count` if there are."""
     n = graph.n_nodes
-    total = n * (n - 1) // 2
+    total = n * (n - 1) // 2 if side is None else int((side == 0).sum()) * int((side == 1).sum())
     count = min(count, total - len(edge_codes))
-    if total <= _MAX_LISTED_PAIRS:
+    if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
         low, high = np.triu_indices(n, 1)
+        allowed = _may_pair(low, high, side)
+        low, high = low[allowed], high[allowed]
         codes = np.setdiff1d(low.astype(np.int64) * n + high, edge_codes, assume_unique=True)
         codes = random.permutation(codes)[:count]
     else:
         codes = np.empty(0, np.int64)
         while len(codes) < count:
             drawn = random.integers(n, size=(2 * (count - len(codes)) + 1000, 2))
-            candidates = _pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], n)
+            candidates = _pair_codes(drawn[_may_pair(drawn[:, 0], drawn[:, 1], side)], n)
             codes = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
             codes = codes[np.sort(np.unique(codes, return_index=True)[1])]
         codes = codes[:count]
@@ -282,7 +332,9 @@ def _draw_non_edges(edge_codes: Pairs, count: int, graph: Graph, random: np.rand
     return pairs
 
 
-def _draw_by_degree(edge_codes: Pairs, count: int, ends: Pairs, graph: Graph, random: np.random.Generator) -> Pairs:
+def _draw_by_degree(
+    edge_codes: Pairs, count: int, ends: Pairs, graph: Graph, side: Sides | None, random: np.random.Generator
+) -> Pairs:
     """Draw distinct pairs without an edge in either direction, in proportion to the product of the nodes' degrees.
 
     `ends` are the edges of the full graph. Fewer than `count` pairs are returned if there are no more, or if drawing
@@ -294,13 +346,13 @@ def _draw_by_degree(edge_codes: Pairs, count: int, ends: Pairs, graph: Graph, ra
     if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
         low, high = np.triu_indices(n, 1)
         rates = (out_degrees[low] * in_degrees[high] + out_degrees[high] * in_degrees[low]).astype(np.float64)
-        rates[np.isin(low.astype(np.int64) * n + high, edge_codes)] = 0
+        rates[np.isin(low.astype(np.int64) * n + high, edge_codes) | ~_may_pair(low, high, side)] = 0
         possible = np.flatnonzero(rates)
         # The first of independent exponential times come in the order of draws without replacement.
         order = np.argsort(random.exponential(size=len(possible)) / rates[possible])[:count]
         pairs = np.column_stack([low[possible[order]], high[possible[order]]]).astype(np.int64)
     else:
-        pairs = _draw_end_points(edge_codes, count, sources, targets, n, random)
+        pairs = _draw_end_points(edge_codes, count, (sources, targets), n, side, random)
     first, second = pairs.T
     forward, backward = out_degrees[first] * in_degrees[second], out_degrees[second] * in_degrees[first]
     flipped = random.random(len(pairs)) * (forward + backward) < backward
@@ -312,9 +364,9 @@ def _draw_by_degree(edge_codes: Pairs, count: int, ends: Pairs, graph: Graph, ra
 def _draw_end_points(
     edge_codes: Pairs,
     count: int,
-    sources: npt.NDArray[Any],
-    targets: npt.NDArray[Any],
+    end_points: tuple[npt.NDArray[Any], npt.NDArray[Any]],
     n: int,
+    side: Sides | None,
     random: np.random.Generator,
 ) -> Pairs:
     """Pair end points of edges at random until there are enough distinct pairs without an edge."""
@@ -322,8 +374,8 @@ def _draw_end_points(
     new, size = 1.0, 1
     while len(codes) < count and new >= _MIN_NEW_PAIRS * size:
         size = 2 * (count - len(codes)) + 1000
-        drawn = np.column_stack([random.choice(sources, size), random.choice(targets, size)])
-        candidates = _pair_codes(drawn[drawn[:, 0] != drawn[:, 1]], n)
+        drawn = np.column_stack([random.choice(ends, size) for ends in end_points])
+        candidates = _pair_codes(drawn[_may_pair(drawn[:, 0], drawn[:, 1], side)], n)
         found = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
         found = found[np.sort(np.unique(found, return_index=True)[1])]
         codes, new = found, len(found) - len(codes)
