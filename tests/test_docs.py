@@ -157,7 +157,7 @@ def test_a_notebook_runs(path, desk, no_windows):
 
 
 def test_notebooks_have_no_stored_output():
-    assert {path.stem for path in NOTEBOOKS} == {"club", "fraud", "links"}
+    assert {path.stem for path in NOTEBOOKS} == {"club", "fraud", "links", "recommendation"}
     for path in NOTEBOOKS:
         for cell in json.loads(path.read_text("utf-8"))["cells"]:
             assert not cell.get("outputs"), path.name
