@@ -10,6 +10,7 @@
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
 # make choosing  how far the choices of efge tune are from the best, into the record; continues where it stopped (an hour)
 # make quality the vectors of every method on all networks, scored, into the record; continues where it stopped (hours)
+# make newnodes vectors of nodes that come later, beside a whole fit, into the record (half an hour)
 # make reproduction  all tables and figures of the paper, into the record and the documentation (slow)
 #
 # make dist-check  build wheel and sdist, look at what is in them, and use them where there are no sources
@@ -36,7 +37,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test test-slow coverage lint docs figures bench scores quality choosing reproduction fuzz dist-check lowest audit clean
+.PHONY: demo test test-slow coverage lint docs figures bench scores quality newnodes choosing reproduction fuzz dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -84,6 +85,12 @@ choosing: $(VENV)/test.stamp
 quality: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/quality.py
 	$(VENV)/bin/python benchmarks/quality.py --trainers
+	$(VENV)/bin/python benchmarks/figures.py
+
+newnodes: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/newnodes.py
+	$(VENV)/bin/python benchmarks/newnodes.py --stream --networks cora grqc
+	$(VENV)/bin/python benchmarks/newnodes.py --million
 	$(VENV)/bin/python benchmarks/figures.py
 
 # What is in the folder already is not measured again.

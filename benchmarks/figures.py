@@ -18,6 +18,7 @@ from pathlib import Path
 
 import figures_bench
 import figures_choosing
+import figures_newnodes
 import figures_quality
 import figures_scores
 import figures_trials
@@ -27,6 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCKS: dict[str, Callable[[], str]] = {
     **figures_bench.BLOCKS,
     **figures_choosing.BLOCKS,
+    **figures_newnodes.BLOCKS,
     **figures_quality.BLOCKS,
     **figures_scores.BLOCKS,
     **figures_trials.BLOCKS,

@@ -1,0 +1,109 @@
+"""Figures of `newnodes.py`: vectors of new nodes beside those of a fit that has seen everything."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+from records import Table, load, markdown
+
+NETWORKS = ("cora", "grqc", "hepth", "pubmed", "dblp", "pages")
+METHODS = ("whole fit", "both", "fold-in", "average", "zeros")
+
+
+def tables() -> dict[str, Table]:
+    return load("newnodes")
+
+
+def means(score: str) -> dict[tuple[str, str, int], dict[str, float]]:
+    """The mean score over seeds, by network, kind of new nodes and percentage; then by method."""
+    found: dict[tuple[str, str, int], dict[str, list[float]]] = {}
+    for row in tables()["scores"].records():
+        if row[score] is not None:
+            key = row["network"], row["new nodes"], row["percent"]
+            found.setdefault(key, {}).setdefault(row["method"], []).append(row[score])
+    return {key: {name: statistics.mean(cell[name]) for name in METHODS} for key, cell in found.items()}
+
+
+def position(item: tuple[tuple[str, str, int], Any]) -> tuple[int, bool, int]:
+    """Where a row is shown: by the part of new nodes, by their kind, and by the order of the networks."""
+    network, kind, percent = item[0]
+    return percent, kind != "random", NETWORKS.index(network)
+
+
+def score_table(score: str) -> str:
+    rows: list[list[Any]] = []
+    for (network, kind, percent), cell in sorted(means(score).items(), key=position):
+        rows.append([network, kind, f"{percent} %", *(f"{cell[name]:.3f}".removeprefix("0") for name in METHODS)])
+    return markdown(["network", "new nodes", "part", *METHODS], rows)
+
+
+def setup() -> str:
+    table = tables()["scores"]
+    seeds: dict[tuple[Any, ...], set[int]] = {}
+    for row in table.records():
+        seeds.setdefault((row["network"], row["new nodes"], row["percent"]), set()).add(row["seed"])
+    most, least = max(map(len, seeds.values())), min(map(len, seeds.values()))
+    draws = f"{most} draws" if most == least else f"{least} to {most} draws"
+    return (
+        f"Measured on {table.measured} with {table.origin.rpartition(', ')[2]}, in one thread of one machine "
+        f"({table.machine}), with {draws} of new nodes."
+    )
+
+
+def summary() -> str:
+    """How far the default is from a whole fit at 10 % of random new nodes."""
+    parts = []
+    for score, what in (("accuracy", "classes"), ("auc", "links")):
+        gaps = {
+            network: cell["both"] - cell["whole fit"]
+            for (network, kind, percent), cell in means(score).items()
+            if percent == 10 and kind == "random"
+        }
+        listed = ", ".join(f"{network} {gap:+.3f}" for network, gap in gaps.items())
+        parts.append(f"{what}: {listed}")
+    return f"With 10 % of random new nodes, `both` differs from a whole fit by this much; {'; '.join(parts)}."
+
+
+def seconds() -> str:
+    """Times of the default beside those of fits, and of a model with a million nodes."""
+    ratios: dict[str, dict[str, list[float]]] = {}
+    for row in tables()["scores"].records():
+        if row["percent"] == 1 and row["new nodes"] == "random" and row["method"] in ("whole fit", "both"):
+            ratios.setdefault(row["network"], {}).setdefault(row["method"], []).append(row["seconds"])
+    parts = [
+        f"{network} {statistics.mean(cell['both']) / statistics.mean(cell['whole fit']):.1%}"
+        for network, cell in sorted(ratios.items(), key=lambda item: NETWORKS.index(item[0]))
+    ]
+    million = tables()["million"].row(method="both")
+    return (
+        f"Vectors for 1 % new nodes take this part of the time of a whole fit: {', '.join(parts)}. "
+        f"{million['new nodes']:,} new nodes of a model with {million['nodes']:,} take {million['seconds']:.2f} s."
+    )
+
+
+def stream() -> str:
+    """Scores after a stream of updates beside those of a new fit, means over seeds."""
+    found: dict[str, dict[str, list[dict[str, Any]]]] = {}
+    for row in tables()["stream"].records():
+        found.setdefault(row["network"], {}).setdefault(row["vectors"], []).append(row)
+    rows: list[list[Any]] = []
+    for network, kinds in found.items():
+        for kind, cells in kinds.items():
+            values = []
+            for score in ("accuracy", "auc"):
+                known = [cell[score] for cell in cells if cell[score] is not None]
+                values.append(f"{statistics.mean(known):.3f}".removeprefix("0") if known else "")
+            rows.append([network, kind, *values, f"{statistics.mean(cell['seconds'] for cell in cells):.2f}"])
+    return markdown(["network", "vectors", "accuracy", "AUC", "seconds, each"], rows)
+
+
+BLOCKS: dict[str, Callable[[], str]] = {
+    "new nodes setup": setup,
+    "new nodes classes": lambda: score_table("accuracy"),
+    "new nodes links": lambda: score_table("auc"),
+    "new nodes summary": summary,
+    "new nodes seconds": seconds,
+    "new nodes stream": stream,
+}
