@@ -7,6 +7,8 @@
 # make coverage  the tests, and how much of the code they cover (half as slow again: tracing slows compilation too)
 # make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
+# make mutants  small changes of the code that tests have to notice: make mutants COUNT=200 (hours); the record has those they did not
+# make soak    kills, interrupts, small disks, hostile input and changes of the code for an hour, into one table: make soak MINUTES=60
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
 # make choosing  how far the choices of efge tune are from the best, into the record; continues where it stopped (an hour)
 # make quality the vectors of every method on all networks, scored, into the record; continues where it stopped (hours)
@@ -28,6 +30,8 @@ LOWEST_PYTHON ?= python3.10
 LOWEST_VENV := .venv-lowest
 AUDIT_VENV := .venv-audit
 RUNS ?= 100000
+COUNT ?= 200
+MINUTES ?= 60
 
 # An environment whose interpreter is gone is of no use to anybody.
 broken = $(shell test -e $(1) && ! $(1)/bin/python -c "" 2>/dev/null && echo $(1))
@@ -37,7 +41,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test test-slow coverage lint docs figures bench scores quality newnodes choosing reproduction fuzz dist-check lowest audit clean
+.PHONY: demo test test-slow coverage lint docs figures bench scores quality newnodes choosing reproduction fuzz mutants soak dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -101,6 +105,13 @@ reproduction: $(VENV)/test.stamp
 
 fuzz: $(FUZZ_VENV)/fuzz.stamp
 	$(FUZZ_VENV)/bin/python -m fuzz.run --runs $(RUNS)
+
+mutants: $(VENV)/test.stamp
+	$(VENV)/bin/python tools/mutants.py --count $(COUNT)
+
+soak: $(VENV)/test.stamp
+	$(VENV)/bin/python tools/soak.py --minutes $(MINUTES)
+	$(VENV)/bin/python benchmarks/figures.py
 
 dist-check:
 	$(PYTHON) tools/dist_check.py

@@ -252,6 +252,7 @@ def test_help_ends_with_an_example(plain):
         assert f"Example: efge {command}" in run(command, "--help").stdout
 
 
+@pytest.mark.slow
 def test_without_a_writable_cache_kernels_are_compiled_again(tmp_path):
     # Files in place of the cache folders: not even root can write into them.
     shutil.copytree(SOURCES, tmp_path / "efge", ignore=shutil.ignore_patterns("__pycache__"))

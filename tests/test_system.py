@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 import signal
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
@@ -156,6 +158,15 @@ def test_the_features_of_the_processor_are_those_the_compiler_uses(monkeypatch):
     monkeypatch.setattr("numba.core.config.CPU_NAME", "generic")
     monkeypatch.setattr("numba.core.config.CPU_FEATURES", "+sse2,-fma,+cx8")
     assert system.cpu_features() == "generic cx8 sse2"
+
+
+@pytest.mark.parametrize(("platform", "name"), [("win32", "SwitchToThread"), ("linux", "sched_yield")])
+def test_threads_give_way_by_the_function_of_their_system(platform, name):
+    # Modules of the standard library come first: they look at the platform, too.
+    first = "import sys, math, mmap, os, pathlib, signal, stat, threading, typing, contextlib"
+    code = f"{first}; sys.platform = {platform!r}; from efge.system import YIELD_CORE; print(YIELD_CORE)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [name]
 
 
 def test_only_the_system_module_asks_which_system_it_runs_on():

@@ -504,6 +504,7 @@ def test_ctrl_c_leaves_no_files(folder):
     assert sorted(path.name for path in folder.iterdir()) == ["friends.csv", "labels.csv", "large.txt"]
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_a_bar_with_rate_and_likelihood(folder):
     edges = "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(2000, 5, seed=0).edges)
     (folder / "large.txt").write_text(edges)

@@ -228,6 +228,7 @@ def test_an_interrupted_run_continues_where_it_stopped(data, tmp_path):
     assert (tmp_path / "a" / "report.html").read_bytes() == (tmp_path / "b" / "report.html").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_process_behind(data, tmp_path):
     arguments = ["reproduce", "links", "--networks", "dblp", "--methods", "HOPE", "--repeats", "1", "-o", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-m", "efge", *arguments])

@@ -67,6 +67,7 @@ def error_line(done):
     return done.stderr
 
 
+@pytest.mark.slow
 def test_a_kill_during_the_final_write_leaves_the_old_file(workdir):
     # A compressed text takes long enough to write to be killed in the middle of it.
     assert run(workdir, "-o", "v.csv.xz", "--checkpoint", "checkpoints", "--every", "0s").returncode == 0

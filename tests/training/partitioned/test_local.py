@@ -88,6 +88,7 @@ model.embedding_.save(f"{folder}/vectors.npz")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited as Linux does it")
 def test_memory_of_a_quarter_of_the_tables_is_enough(tmp_path):
     done = subprocess.run([sys.executable, "-c", LIMITED, tmp_path], capture_output=True, text=True, check=False)

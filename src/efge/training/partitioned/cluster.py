@@ -327,6 +327,9 @@ def _connect(address: str, cleanup: ExitStack) -> Any:
         raise ClusterError("a cluster needs Ray; install it with: pip install 'efge[ray]'") from None
     if ray.is_initialized():
         return ray
+    if address == "local":
+        # To Ray, this is a request to start an instance on this machine.
+        raise ClusterError(f"a cluster is auto, or the address of one such as 10.0.0.1:6379; got {address!r}")
     _check_reachable(address)
     try:
         # Ray would end the process at a signal, with a message of many lines and without a checkpoint.
