@@ -80,18 +80,6 @@ def soak() -> str:
     return f"Written on {table.measured}, on a machine that had other work:\n\n{table.to_markdown()}"
 
 
-def mutants() -> str:
-    table, survivors = load("mutants")["changes"], load("mutants")["not noticed"]
-    tried, noticed = (sum(row[i] for row in table.rows) for i in (1, 2))
-    first = f"On {table.measured}, {noticed} of {tried} changes were noticed ({100 * noticed / max(tried, 1):.0f} %)."
-    if not survivors.rows:
-        return first
-    lines = "\n".join(
-        f"- `{file}`, line {line}: `{before}` became `{after}`" for file, line, before, after in survivors.rows
-    )
-    return f"{first} Not noticed:\n\n{lines}"
-
-
 # Partitions.
 
 
@@ -226,7 +214,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "fuzzing": fuzzing,
     "fuzzing failures": fuzzing_failures,
     "soak": soak,
-    "mutants": mutants,
     "partition bytes": partition_bytes,
     "partition time": partition_time,
     "partition slowdown": partition_slowdown,

@@ -203,19 +203,6 @@ def test_no_cluster_is_started_by_a_name():
     assert not ray.is_initialized()
 
 
-def test_a_terminated_driver_without_checkpoints_ends_in_one_line(cluster, tmp_path):
-    (tmp_path / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
-    command = [sys.executable, "-m", "efge", "--verbose", "embed", "graph.txt", "-o", "v.npz", "--cluster"]
-    more = ["--dim", "16", "--walks-per-node", "2000", "--partitions", "3"]
-    process = subprocess.Popen([*command, cluster.address, *more], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
-    while not process.stderr.readline().startswith("efge: training"):
-        assert process.poll() is None
-    process.send_signal(signal.SIGTERM)
-    message = process.communicate()[1]
-    assert process.returncode == 130, message
-    assert message.splitlines()[-1] == "efge: stopped; nothing was written"
-
-
 def test_a_missing_cluster_is_reported_in_one_line(tmp_path):
     (tmp_path / "graph.txt").write_text("a b\n")
     command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--cluster", "127.0.0.9:1"]
