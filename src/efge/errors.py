@@ -1,10 +1,25 @@
 """Exceptions and warnings, and checks that several packages share."""
 
-from numbers import Integral
+import difflib
+import os
+from collections.abc import Iterable
+from numbers import Integral, Real
 from typing import Any
 
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
+
+# Integers that have no default which None could stand for.
+_REQUIRED = ("dim", "window", "negatives", "epochs", "walk_length", "walks_per_node", "repeats", "hits")
+# Types of arguments by their name, and the words for them.
+_TYPES: list[tuple[tuple[str, ...], Any, str]] = [
+    (("path",), (str, os.PathLike), "the path of a file, as text or pathlib.Path"),
+    (("encoding", "comments", "decimal"), str, "text"),
+    (("format", "delimiter", "thousands", "key"), (str, type(None)), "text, or None to detect it"),
+    (("directed", "weighted", "header"), (Integral, type(None)), "True, False, or None to follow the graph"),
+    (("drop_self_loops", "skip_bad"), Integral, "True or False"),
+    (("source", "target", "node", "label"), (str, Integral, type(None)), "the name or the number of a column"),
+]
 
 
 class InputError(ValueError):
@@ -126,8 +141,62 @@ def describe_error(error: BaseException) -> str:
     return (message[:300] + "..." if len(message) > 300 else message) or type(error).__name__
 
 
+def check_types(**values: Any) -> None:
+    """Raise a TypeError unless every argument has the type that its name stands for in all public functions.
+
+    Examples
+    --------
+    >>> from efge.errors import check_types
+    >>> check_types(path=3)
+    Traceback (most recent call last):
+    TypeError: path is the path of a file, as text or pathlib.Path; got 3
+    """
+    for name, value in values.items():
+        for names, types, rule in _TYPES:
+            if name in names and not isinstance(value, types):
+                raise TypeError(f"{name} is {rule}; got {value!r}"[:_MAX_LENGTH])
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a value is an integer, and not a truth value.
+
+    Examples
+    --------
+    >>> from efge.errors import is_integer
+    >>> is_integer(3), is_integer(True), is_integer("3")
+    (True, False, False)
+    """
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a real number, and not a truth value.
+
+    Examples
+    --------
+    >>> from efge.errors import is_number
+    >>> is_number(0.5), is_number("0.5")
+    (True, False)
+    """
+    return isinstance(value, Real) and not isinstance(value, bool)
+
+
+def did_you_mean(name: Any, known: Iterable[Any]) -> str:
+    """Return the end of a message that names the known text nearest to an unknown one; empty if none is near.
+
+    Examples
+    --------
+    >>> from efge.errors import did_you_mean
+    >>> did_you_mean("normall", ["normal", "poisson"]), did_you_mean("x", ["normal"])
+    ("; did you mean 'normal'?", '')
+    """
+    texts = {str(other).lower(): other for other in known}
+    close = difflib.get_close_matches(str(name)[:100].lower(), texts, 1)
+    return f"; did you mean {texts[close[0]]!r}?" if close else ""
+
+
 def check_positive_integers(**values: Any) -> None:
-    """Raise a ValueError unless every value is a positive integer or None.
+    """Raise a ValueError unless every value is a positive integer, or None for one that may be left out.
 
     Examples
     --------
@@ -137,5 +206,6 @@ def check_positive_integers(**values: Any) -> None:
     ValueError: walks must be a positive integer; got 0
     """
     for name, value in values.items():
-        if value is not None and not (isinstance(value, Integral) and int(value) >= 1):
+        is_left_out = value is None and name not in _REQUIRED
+        if not is_left_out and not (is_integer(value) and int(value) >= 1):
             raise ValueError(f"{name} must be a positive integer; got {value!r}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from numbers import Integral
 
 import numpy as np
 
@@ -16,7 +17,12 @@ def resolve_seed(seed: int | None) -> int:
     >>> resolve_seed(7)
     7
     """
-    return secrets.randbits(63) if seed is None else int(seed)
+    if seed is None:
+        return secrets.randbits(63)
+    given: object = seed
+    if not isinstance(given, Integral) or isinstance(given, bool):
+        raise ValueError(f"seed is an integer, or None for a random one; got {seed!r}")
+    return int(seed)
 
 
 def stream_key(seed: int, epoch: int, purpose: str) -> np.uint64:

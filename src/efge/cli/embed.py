@@ -100,6 +100,8 @@ def walks(
     """Write random walks to a text file, one walk per line."""
     if strategy != "node2vec" and (p, q) != (1.0, 1.0):
         raise ValueError(f"--p and --q are options of the strategy node2vec; the strategy is {strategy!r}")
+    if walk_length == 1:
+        raise ValueError("--walk-length must be at least 2, because a walk of one node goes nowhere; got 1")
     check_outputs([output], [graph, options["nodes"]], force)
     corpus = efge.Walks(
         runs.read_graph(graph, select_options(options, READING_OPTIONS)),
@@ -185,7 +187,7 @@ def embed(
     if save_model is not None:
         check_writable(save_model, "npz")
     _check_run_outputs(run, config, [save_model, plot], force)
-    network = runs.read_graph(run.graph, run.reading)
+    network = runs.check_edges(run.graph, runs.read_graph(run.graph, run.reading))
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
     log_verbose(f"{run.graph}: {network!r}")

@@ -244,7 +244,7 @@ def communities(
 ) -> None:
     """Find communities of a graph, write their nodes to a file, and print a summary."""
     check_outputs([output], [graph, labels, options["nodes"]], force)
-    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    network = runs.check_edges(graph, runs.read_graph(graph, select_options(options, READING_OPTIONS)))
     truth = _read_true_communities(labels, network, options)
     parameters = select_options(options, MODEL_OPTIONS)
     if model == "bigclam" and n_communities is not None:

@@ -21,6 +21,7 @@ from efge.cli.options import (
     READING_OPTIONS,
     select_options,
 )
+from efge.errors import did_you_mean
 
 if TYPE_CHECKING:
     from efge.graph.conversion import ReadingRecord
@@ -74,7 +75,7 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     known = [*_RUN_OPTIONS, *READING_OPTIONS, *PARAMETERS]
     for name in config:
         if name not in known:
-            raise ValueError(f"{path}: no option {name[:40]!r}; known: {', '.join(known)}")
+            raise ValueError(f"{path}: no option {name[:40]!r}; known: {', '.join(known)}{did_you_mean(name, known)}")
         if name in READING_OPTIONS and not isinstance(config[name], _READING_TYPES.get(name, (str, int))):
             raise ValueError(f"{path}: {name} is {_describe_type(name)}; got {str(config[name])[:40]!r}")
     return config, content.get("fingerprint")
@@ -129,7 +130,8 @@ def parse_family_options(pairs: list[str]) -> dict[str, Any]:
 def make_model(name: str, family_options: Mapping[str, Any], parameters: Mapping[str, Any]) -> Any:
     """Return the estimator with that name; raise if it does not have one of the parameters."""
     if name not in MODELS and ":" not in name:
-        raise ValueError(f"no model {name!r}; known: {', '.join(MODELS)}, or your own family as module:Family")
+        hint = did_you_mean(name, MODELS)
+        raise ValueError(f"no model {name!r}; known: {', '.join(MODELS)}, or your own family as module:Family{hint}")
     estimator, family = MODELS.get(name, ("EFGE", name))
     settings = {key: parse_integer(value) for key, value in parameters.items()}
     for key in settings:
@@ -157,7 +159,8 @@ def make_family(name: str, options: Mapping[str, Any]) -> Any:
     from efge.families.builtin import FAMILIES
 
     if name not in FAMILIES and ":" not in name:
-        raise ValueError(f"no family {name!r}; known: {', '.join(FAMILIES)}, or your own as module:Family")
+        hint = did_you_mean(name, FAMILIES)
+        raise ValueError(f"no family {name!r}; known: {', '.join(FAMILIES)}, or your own as module:Family{hint}")
     family = _import_family(name) if ":" in name else FAMILIES[name]
     if not (isinstance(family, type) and issubclass(family, Family)):
         raise ValueError(f"{name}: a family is a class that inherits from efge.Family; got {family!r}")
@@ -214,6 +217,13 @@ def read_graph(name: str, reading: Mapping[str, Any], record: ReadingRecord | No
     graph = read_with_options(name, ReadOptions(**options) if record is None else ReadOptions(**options, record=record))
     if graph._file is None and record is None:
         warn_about_header(name, graph, reading)
+    return graph
+
+
+def check_edges(name: str, graph: Graph) -> Graph:
+    """Return the graph; raise if it has no edges to learn from."""
+    if not graph.n_edges:
+        raise ValueError(f"{name}: {graph!r} has no edges, so there is nothing to learn; check its columns")
     return graph
 
 

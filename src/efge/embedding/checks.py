@@ -28,6 +28,8 @@ def as_floats(vectors: Any) -> Vectors:
 
 def as_names(names: Iterable[Hashable]) -> Names:
     """Return names as a one-dimensional array."""
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise EmbeddingError(f"names are a list of node names, one for each vector; got {names!r}")
     try:
         array = name_array(names)
     except GraphError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Iterable, Iterator
 from difflib import get_close_matches
 from functools import cached_property
@@ -15,7 +14,7 @@ from efge.embedding.candidates import choose_candidates
 from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
 from efge.embedding.conversions import Conversions
 from efge.embedding.nearest import METRICS, find_nearest, vector_norms
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, is_integer
 from efge.graph.names import NameIndex, Names
 from efge.progress import CountProgress, reporting_count
 
@@ -144,6 +143,8 @@ class Embedding(Conversions):
     def __getitem__(self, names: Hashable) -> Vectors: ...
     def __getitem__(self, names: Any) -> Embedding | Vectors:
         """Return the vector of a name, or the embedding of a list of names, in that order."""
+        if isinstance(names, slice):
+            raise TypeError(f"an embedding is indexed by node names; for rows by position, use .vectors; got {names!r}")
         if is_name(names):
             vector: Vectors = self.vectors[int(self._rows([names])[0])]
             return vector
@@ -276,7 +277,7 @@ class Embedding(Conversions):
         """
         if metric not in METRICS:
             raise ValueError(f"no metric {metric!r}; known: {', '.join(METRICS)}")
-        if operator.index(k) < 1:
+        if not is_integer(k) or k < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}")
         vectors, own = self._queries(queries)
         chosen = choose_candidates(self, own, len(vectors), among, exclude)

@@ -6,7 +6,6 @@ faiss clusters and searches. The index itself is three small arrays, because the
 from __future__ import annotations
 
 import hashlib
-import operator
 import os
 import zipfile
 from collections.abc import Hashable
@@ -20,7 +19,7 @@ from efge.embedding.embedding import Embedding
 from efge.embedding.formats import as_embedding_errors
 from efge.embedding.nearest import vector_norms
 from efge.embedding.npz import check_format, read_entry, write_arrays
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, is_integer
 from efge.io.atomic import atomic_write
 from efge.io.files import display_name, open_input
 
@@ -156,7 +155,7 @@ class NeighborIndex:
         >>> index.nearest(k=3)[0].shape
         (50, 3)
         """
-        if operator.index(k) < 1:
+        if not is_integer(k) or k < 1:
             raise ValueError(f"k must be a positive integer; got {k!r}")
         vectors, own = self.embedding._queries(queries)
         wanted = min(k, len(self.embedding) - (own is not None))

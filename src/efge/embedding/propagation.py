@@ -160,7 +160,7 @@ def check_propagation(method: str, *, threads: int | None = None, **parameters: 
     Traceback (most recent call last):
     ValueError: average has no parameter 'theta'; it has steps, alpha
     """
-    if method not in METHODS:
+    if not isinstance(method, str) or method not in METHODS:
         raise ValueError(f"no method {method!r}; known: {', '.join(METHODS)}")
     defaults = METHODS[method].defaults
     for name in parameters:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_positive_integers
+from efge.errors import EvaluationError, check_positive_integers, is_number
 from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores
@@ -128,7 +128,7 @@ def node_classification(  # noqa: PLR0913
     1.0
     """
     check_positive_integers(repeats=repeats, threads=threads)
-    if not C > 0:
+    if not (is_number(C) and C > 0):
         raise EvaluationError(f"C must be positive; got {C!r}")
     embedding = as_embedding(embedding)
     targets = as_targets(labels, embedding)
@@ -174,7 +174,10 @@ def _train_sizes(ratios: Iterable[float], n: int) -> dict[float, int]:
     """Return the number of training nodes for each ratio; at least one node is on either side."""
     if n < 2:
         raise EvaluationError(f"a split needs at least two nodes with a vector and a label; got {n}")
-    listed = [float(ratio) for ratio in ratios]
+    try:
+        listed = [float(ratio) for ratio in ratios]
+    except (TypeError, ValueError):
+        raise EvaluationError(f"ratios is a list of numbers between 0 and 1, such as [0.5]; got {ratios!r}") from None
     invalid = [ratio for ratio in listed if not 0 < ratio < 1]
     if invalid or not listed:
         got = invalid[0] if invalid else "none"

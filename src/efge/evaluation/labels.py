@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, GraphError
+from efge.errors import EvaluationError, GraphError, check_types
 from efge.graph.names import normalize_name, parse_names
 from efge.graph.text_tables import Table, read_table
 
@@ -78,6 +78,7 @@ def read_labels(
     >>> read_labels(path, node="name", label="risk")
     {'Acme, Inc.': ('high',), 'Bolt': ('low',)}
     """
+    check_types(path=path, encoding=encoding, node=node, label=label)
     try:
         table = read_table(path, encoding)
         first, second, table = _choose_columns(table, node, label)
@@ -196,6 +197,8 @@ def _from_frame(frame: Any) -> NamedClasses:
 
 def _from_rows(labels: Any, embedding: Embedding) -> NamedClasses:
     """Read one entry for each row: a class, several classes, or a row of zeros and ones."""
+    if not isinstance(labels, Iterable) and not hasattr(labels, "toarray"):
+        raise EvaluationError(f"labels are a file, a mapping, a data frame, or one for each vector; got {labels!r}")
     rows = labels.toarray() if hasattr(labels, "toarray") else labels
     rows = rows.tolist() if hasattr(rows, "tolist") else list(rows)
     if len(rows) != len(embedding):

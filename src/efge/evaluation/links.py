@@ -11,7 +11,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_positive_integers
+from efge.errors import EvaluationError, check_positive_integers, is_number
 from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores, summarize
@@ -130,7 +130,7 @@ def link_prediction(  # noqa: PLR0913
     features = _check_known("feature", features, ALL_FEATURES)
     _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
-    if not C > 0:
+    if not (is_number(C) and C > 0):
         raise EvaluationError(f"C must be positive; got {C!r}")
     graph = as_graph(graph)
     if splits is None:
@@ -158,9 +158,9 @@ def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[st
 
 
 def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
-    listed = [names] if isinstance(names, str) else list(names)
+    listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     for name in listed:
-        if name not in known:
+        if not isinstance(name, str) or name not in known:
             raise EvaluationError(f"no {what} {name!r}; known: {', '.join(known)}")
     return listed
 
@@ -174,12 +174,22 @@ def _check_likelihood(models: Mapping[str, Any], features: list[str]) -> None:
 
 def _by_name(models: Any) -> dict[str, Any]:
     if isinstance(models, Mapping):
-        return {str(name): model for name, model in models.items()}
-    listed = list(models) if isinstance(models, Iterable) else [models]
+        named = {str(name): model for name, model in models.items()}
+        _check_estimators(named.values())
+        return named
+    listed = list(models) if isinstance(models, (list, tuple, set)) else [models]
+    _check_estimators(listed)
     names = [_model_name(model) for model in listed]
     if len(set(names)) < len(names):
         raise EvaluationError(f"models need different names; pass a mapping of names to models, got {names}")
     return dict(zip(names, listed, strict=True))
+
+
+def _check_estimators(models: Iterable[Any]) -> None:
+    for model in models:
+        if not hasattr(model, "fit") or not hasattr(model, "get_params") or isinstance(model, type):
+            rule = "link prediction fits models to a part of the edges; pass estimators, such as efge.HOPE()"
+            raise EvaluationError(f"{rule}, and not vectors, which have seen all edges; got {model!r}"[:400])
 
 
 def _model_name(model: Any) -> str:

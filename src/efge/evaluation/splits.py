@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import EvaluationError, GraphError
+from efge.errors import EvaluationError, GraphError, is_number
 from efge.graph.bipartite import has_two_kinds, two_sides
 from efge.graph.build import graph_from_edges
 from efge.graph.graph import Graph
@@ -210,9 +210,9 @@ def split_links(
     >>> len(split.test_edges), len(split.train_edges), split.graph.n_components
     (1, 3, 1)
     """
-    if not 0 < test_size < 1:
+    if not (is_number(test_size) and 0 < test_size < 1):
         raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
-    if negatives not in NEGATIVES:
+    if not isinstance(negatives, str) or negatives not in NEGATIVES:
         raise EvaluationError(f"no negatives {negatives!r}; known: {', '.join(NEGATIVES)}")
     graph = as_graph(graph)
     side = _find_sides(graph, sides)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from efge.errors import did_you_mean
 from efge.families.base import Family
 
 
@@ -209,7 +210,8 @@ def as_family(family: str | Family) -> Family:
         return family
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]()
-    raise ValueError(f"no family {family!r}; known: {', '.join(FAMILIES)}, or a Family of your own")
+    hint = did_you_mean(family, FAMILIES)
+    raise ValueError(f"no family {family!r}; known: {', '.join(FAMILIES)}, or a Family of your own{hint}")
 
 
 def _sigmoid(eta: Any) -> Any:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import display
-from efge.errors import GraphError
+from efge.errors import GraphError, did_you_mean
 from efge.graph.mapped import GraphFile, StoredNames, node_type
 from efge.graph.names import NameIndex, Names, check_distinct, name_array
 from efge.kernels import csr as kernel
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 Offsets = npt.NDArray[np.int64]
 Nodes = npt.NDArray[np.signedinteger[Any]]
 Weights = npt.NDArray[np.float64]
+
+# Similar names are searched for in graphs up to this size.
+_MAX_SUGGESTED_FROM = 100_000
 
 
 class Graph:
@@ -289,10 +292,16 @@ class Graph:
         >>> Graph([0, 0, 0], [], names=["a", "b"]).rows(["b"]).tolist()
         [1]
         """
+        if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+            raise GraphError(f"names are a list of node names; got {names!r}")
         names = list(names)
+        if not all(isinstance(name, Hashable) for name in names):
+            raise GraphError(f"a node name is hashable, such as text or a number; got {names!r}"[:500])
         rows = self._index.rows(names)
         if (rows < 0).any():
-            raise GraphError(f"no node named {names[int(np.argmax(rows < 0))]!r} in {self!r}")
+            name = names[int(np.argmax(rows < 0))]
+            hint = did_you_mean(name, self.names.tolist()) if self.n_nodes <= _MAX_SUGGESTED_FROM else ""
+            raise GraphError(f"no node named {name!r} in {self!r}{hint}")
         return rows
 
     def neighbors(self, name: Hashable) -> list[Hashable]:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Hashable, Iterable
 from typing import Any
 
+from efge.errors import check_types
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions
 from efge.graph.graph import Graph
@@ -96,5 +97,6 @@ def as_graph(  # noqa: PLR0913
             names=names,
             drop_self_loops=drop_self_loops,
         )
+    check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops)
     columns = Columns(source, target, weight, weighted)
     return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops, names))

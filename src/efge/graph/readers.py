@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
-from efge.errors import GraphError, describe_error
+from efge.errors import GraphError, check_types, describe_error
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, ReadingRecord
@@ -200,6 +200,11 @@ def read_graph(  # noqa: PLR0913
 
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:
     """Read a graph; the record of the options tells what was read and guessed."""
+    names = ("encoding", "comments", "decimal", "format", "delimiter", "thousands", "key", "source", "target")
+    flags = ("directed", "weighted", "header", "drop_self_loops", "skip_bad")
+    check_types(path=path, **{name: getattr(options, name) for name in (*names, *flags)})
+    if os.fspath(path) == "":
+        raise GraphError("a graph is read from a file; its path is not empty, got ''")
     with open_graph_source(path, options) as file:
         return _FORMATS[file.format](file)
 

@@ -223,6 +223,8 @@ class WalkEmbedder(NodeEmbedder):
     def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
         if isinstance(X, Walks):
             return X
+        if self.walk_length == 1:
+            raise ValueError("walk_length must be at least 2, because a walk of one node has no pairs; got 1")
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
         return Walks(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from efge.errors import check_positive_integers
+from efge.errors import check_positive_integers, is_number
 
 TRAINERS = ("fast", "reference")
 INITS = ("auto", "random", "svd")
@@ -35,10 +35,11 @@ class Settings:
         """Raise an error for settings that training cannot use."""
         integers = ("dim", "window", "negatives", "epochs", "patience", "partitions")
         check_positive_integers(**{name: getattr(self, name) for name in integers})
-        if not 0 < self.min_learning_rate <= self.learning_rate < math.inf:
+        rates = (self.min_learning_rate, self.learning_rate)
+        if not (all(map(is_number, rates)) and 0 < rates[0] <= rates[1] < math.inf):
             got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
             raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")
-        if not 0 <= self.noise_power < math.inf:
+        if not (is_number(self.noise_power) and 0 <= self.noise_power < math.inf):
             raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
         if self.trainer not in TRAINERS:
             raise ValueError(f"no trainer {self.trainer!r}; known: {', '.join(TRAINERS)}")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from efge.errors import is_number
 from efge.graph.graph import Graph, Nodes
 from efge.kernels import walks as kernel
 from efge.kernels.node2vec import Bias, fill_edge_filter, second_order_walks
@@ -75,7 +76,7 @@ class Node2VecWalk:
 
     def _stepper(self, graph: Graph) -> Stepper:
         for name, value in (("p", self.p), ("q", self.q)):
-            if not 0 < value < np.inf:
+            if not (is_number(value) and 0 < value < np.inf):
                 raise ValueError(f"node2vec's {name} is positive and finite; got {value!r}")
         tables = _transition_tables(graph, weighted=True)
         if self.p == self.q == 1:
