@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from numbers import Integral
 
 import numpy as np
 
@@ -19,8 +18,7 @@ def resolve_seed(seed: int | None) -> int:
     """
     if seed is None:
         return secrets.randbits(63)
-    given: object = seed
-    if not isinstance(given, Integral) or isinstance(given, bool):
+    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
         raise ValueError(f"seed is an integer, or None for a random one; got {seed!r}")
     return int(seed)
 
