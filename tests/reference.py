@@ -448,23 +448,3 @@ def fold_in(vectors, table, family, work, config):
                 train_center(c, copy, 0, dict(enumerate(counts)), family, rate)
             c[0] = np.maximum(c[0], config.floor)
         vectors[i] = c[0]
-
-
-def color_sides(indptr, indices):
-    """Color the nodes of each component by breadth-first search; None if an edge has one color."""
-    neighbors = [set(indices[indptr[i] : indptr[i + 1]].tolist()) for i in range(len(indptr) - 1)]
-    for node, others in enumerate([set(others) for others in neighbors]):
-        for other in others:
-            neighbors[other].add(node)
-    side = [None] * len(neighbors)
-    for start in range(len(neighbors)):
-        queue = [] if side[start] is not None else [start]
-        side[start] = False if queue else side[start]
-        for node in queue:
-            for other in neighbors[node]:
-                if side[other] is None:
-                    side[other] = not side[node]
-                    queue.append(other)
-                elif side[other] == side[node]:
-                    return None
-    return side

@@ -30,7 +30,7 @@ SMALL = {
     "one node": efge.as_graph([], nodes=["a"]),
     "one self-loop": [("a", "a")],
     "two nodes": [("a", "b")],
-    "no edges": efge.as_graph([], nodes="abc"),
+    "no edges": efge.as_graph([], nodes=list("abc")),
     "self-loops": [(i, i, 1e300) for i in range(5)],
     "out-star": efge.as_graph([(0, i) for i in range(1, 6)], directed=True),
     "in-star": efge.as_graph([(i, 0) for i in range(1, 6)], directed=True),

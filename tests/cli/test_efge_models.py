@@ -62,7 +62,10 @@ def test_models_of_the_command_differ_from_each_other(folder):
     ("options", "message"),
     [
         (["--walks-per-node", "many"], "walks_per_node is a positive integer or 'auto'; got 'many'"),
-        (["--walks-per-node", "many", "--memory-limit", "4G"], "walks_per_node must be a positive integer; got 'many'"),
+        (
+            ["--walks-per-node", "many", "--memory-limit", "4G"],
+            "walks_per_node is a positive integer or 'auto'; got 'many'",
+        ),
         (["-m", "deepwalk", "--walks-per-node", "auto"], "walks_per_node must be a positive integer; got 'auto'"),
         (["--walks-per-node", "2.5"], "walks_per_node is a positive integer or 'auto'; got '2.5'"),
         (["--walks-per-node", "0"], "walks_per_node must be a positive integer; got 0"),

@@ -86,7 +86,9 @@ def test_loading_prints_nothing(networks, publish, capfd, caplog):
 def test_progress_is_shown_on_a_terminal_only(networks, publish, monkeypatch):
     shown = []
     downloader = pooch.HTTPDownloader
-    monkeypatch.setattr(pooch, "HTTPDownloader", lambda progressbar: shown.append(progressbar) or downloader())
+    monkeypatch.setattr(
+        pooch, "HTTPDownloader", lambda progressbar, **options: shown.append(progressbar) or downloader(**options)
+    )
     monkeypatch.setattr("efge.datasets.loading.find_spec", lambda _: True)
     for terminal in (False, True):
         monkeypatch.setattr(sys.stderr, "isatty", lambda terminal=terminal: terminal, raising=False)

@@ -160,7 +160,8 @@ class Opposite(efge.HOPE):
 
 
 def test_a_feature_that_is_worse_than_chance_is_explained():
-    graph = efge.as_graph(nx.complete_bipartite_graph(15, 15), nodes=range(30))
+    # One edge within a side, so that negative pairs are not those of a bipartite graph.
+    graph = efge.as_graph([*nx.complete_bipartite_graph(15, 15).edges, (0, 1)], nodes=range(30))
     models = {"opposite": Opposite(seed=0)}
     scores = link_prediction(
         graph, models, test_size=0.2, repeats=2, features=["cosine", "hadamard"], heuristics=["jaccard"]

@@ -61,7 +61,7 @@ def test_nodes_of_a_file_come_before_an_edge_list_and_after_listed_nodes(write, 
     graph = read_graph(write(name, FILES[name](NUMBERED)), nodes=nodes)
     assert set(graph.names.tolist()) == {0, 1, 2, 3, 8, 9}
     assert graph.n_isolated == 2
-    lists_its_nodes = name.endswith((".graphml", ".gml", ".net", ".pajek", ".mat", ".npz", ".mtx", ".mm"))
+    lists_its_nodes = name.endswith((".json", ".graphml", ".gml", ".net", ".pajek", ".mat", ".npz", ".mtx", ".mm"))
     assert graph.names.tolist() == ([0, 1, 2, 3, 9, 8] if lists_its_nodes else [9, 2, 8, 0, 1, 3])
 
 

@@ -67,12 +67,6 @@ def test_rows_are_in_the_order_of_the_graph_under_its_names(club):
     assert not np.allclose(model.context_embedding_.vectors, vectors)
 
 
-def test_transform_knows_only_nodes_that_were_fitted(club):
-    model = efge.EFGE(dim=8, seed=1).fit(club)
-    with pytest.raises(KeyError, match="99"):
-        model.transform([(0, 99)])
-
-
 def test_nodes_of_the_same_club_are_nearest_to_each_other(club, sides):
     for family in ("bernoulli", "poisson", "normal"):
         embedding = efge.EFGE(family, dim=32, seed=1, epochs=3).fit(club).embedding_

@@ -4,40 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-import numpy as np
-import numpy.typing as npt
-
+from efge.graph.bipartite import two_sides
 from efge.graph.graph import Graph
-from efge.kernels import bipartite as kernel
 
 # Number of similar names that a warning lists.
 _MAX_LISTED = 3
 
 
-def bipartite_sides(graph: Graph) -> npt.NDArray[np.bool_] | None:
-    """Return for each node whether it is on the second side; None if the graph is not bipartite.
-
-    The first node of each connected component is on the first side. Directions of edges are ignored.
-
-    Examples
-    --------
-    >>> import efge
-    >>> bipartite_sides(efge.as_graph([("ann", "book"), ("bob", "book"), ("bob", "film")])).tolist()
-    [False, True, False, True]
-    """
-    parents, flips = np.arange(graph.n_nodes), np.zeros(graph.n_nodes, bool)
-    if not kernel.color_sides(graph.indptr, graph.indices, parents, flips):
-        return None
-    return flips
-
-
 def side_sizes(graph: Graph) -> tuple[int, int] | None:
     """Return the number of nodes with edges on each side of a bipartite graph; None if it is not, or has no edge."""
-    sides = bipartite_sides(graph) if graph.n_edges else None
-    if sides is None:
-        return None
-    linked = ~graph.isolated
-    return int((linked & ~sides).sum()), int((linked & sides).sum())
+    sides = two_sides(graph) if graph.n_edges else None
+    return None if sides is None else (int((sides == 0).sum()), int((sides == 1).sum()))
 
 
 def similar_names(graph: Graph) -> list[list[Hashable]]:

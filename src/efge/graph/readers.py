@@ -399,6 +399,8 @@ def _parse_json_lines(text: str) -> list[Any]:
                 values.append(parse_json(line))
             except ValueError as error:
                 raise GraphError(f"line {number}: this is not valid JSON: {describe_error(error)}") from None
+    if not values:
+        raise GraphError("a graph has at least one edge; the file is empty")
     return values
 
 

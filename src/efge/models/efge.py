@@ -14,7 +14,7 @@ from efge.embedding.propagation import check_propagation, propagate_vectors
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.models.scoring import PairScorer
-from efge.models.walk_base import TableStorage, WalkEmbedder
+from efge.models.walk_base import TableStorage, UpdatableWalkEmbedder
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.settings import Settings
 from efge.training.tables import copy_table
@@ -27,7 +27,7 @@ from efge.walks.walks import Walks
 _MAX_MEAN_LENGTH = 2.5
 
 
-class EFGE(PairScorer, WalkEmbedder):
+class EFGE(PairScorer, UpdatableWalkEmbedder):
     """Exponential family graph embedding: a vector for each node of a graph.
 
     Random walks show which nodes occur near each other. A distribution of the exponential family gives the probability

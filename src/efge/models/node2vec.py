@@ -5,12 +5,12 @@ from __future__ import annotations
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.models.scoring import PairScorer
-from efge.models.walk_base import WalkEmbedder
+from efge.models.walk_base import UpdatableWalkEmbedder
 from efge.training.settings import Settings
 from efge.walks.strategies import Node2VecWalk, Strategy
 
 
-class Node2Vec(PairScorer, WalkEmbedder):
+class Node2Vec(PairScorer, UpdatableWalkEmbedder):
     """Node2Vec: vectors that predict which nodes occur near each other on random walks biased by p and q.
 
     With a small q walks go far, and vectors reflect which community a node belongs to; with a large q walks stay close,

@@ -76,8 +76,7 @@ def update(
 def _check(model: Any) -> None:
     name = type(model).__name__
     if "fold-in" not in model._new_node_methods():
-        reason = "its walks are given" if hasattr(model, "context_embedding_") else "it has no vectors of contexts"
-        raise ValueError(f"{name} cannot be updated, as {reason}; fit it to the whole graph")
+        raise ValueError(f"{name} cannot be updated, as its walks are given; fit it to the whole graph")
     if getattr(model, "partitions", None):
         raise ValueError("partial_fit trains whole tables; set_params(partitions=None), or fit the whole graph")
     if not hasattr(model, "neighborhoods_"):

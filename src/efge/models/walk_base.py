@@ -30,6 +30,7 @@ from efge.walks.strategies import CorpusWalk, Strategy
 from efge.walks.walks import Walks
 
 Self = TypeVar("Self", bound="WalkEmbedder")
+AnyUpdatable = TypeVar("AnyUpdatable", bound="UpdatableWalkEmbedder")
 PathLike = str | os.PathLike[str]
 
 
@@ -152,22 +153,71 @@ class WalkEmbedder(NodeEmbedder):
         warn_if_poor(self)
         return self
 
+    def _filter(self, walks: Walks, storage: TableStorage) -> None:
+        """Filter the vectors along the edges of the graph, if the estimator does that."""
+
+    def _new_node_methods(self) -> tuple[str, ...]:
+        if not hasattr(self, "context_embedding_") or isinstance(self._strategy(), CorpusWalk):
+            return ("average",)
+        return ("both", "fold-in", "average")
+
+    def _as_graph(self, X: Any) -> Graph:  # noqa: N803
+        return X.graph if isinstance(X, Walks) else super()._as_graph(X)
+
+    def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
+        if isinstance(X, Walks):
+            return X
+        if self.walk_length == 1:
+            raise ValueError("walk_length must be at least 2, because a walk of one node has no pairs; got 1")
+        # A run without a given seed is resumed with the seed that it chose.
+        seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
+        return Walks(
+            as_graph(X),
+            self._strategy(),
+            walks_per_node=self._walks_per_node(),
+            walk_length=self.walk_length,
+            seed=seed,
+            threads=self.threads,
+        )
+
+    def _walks_per_node(self) -> Any:
+        """Return the number of walks that start at each node, at most."""
+        return self.walks_per_node
+
+    def _store_result(self, walks: Walks, trained: Trained) -> None:
+        self.seed_ = walks.seed
+        self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
+        self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
+        self.visits_, self.directed_ = trained.visits, walks.graph.directed
+        self.neighborhoods_, self.n_updates_ = neighborhood_digests(walks.graph), 0
+        self.history_ = trained.history
+
+
+class UpdatableWalkEmbedder(WalkEmbedder):
+    """Base class of estimators that learn from random walks, and can go on when the graph has changed.
+
+    Examples
+    --------
+    >>> import efge
+    >>> isinstance(efge.EFGE(), UpdatableWalkEmbedder), isinstance(efge.DeepWalk(), UpdatableWalkEmbedder)
+    (True, False)
+    """
+
     def partial_fit(
-        self: Self,
+        self: AnyUpdatable,
         X: Any,  # noqa: N803
         y: Any = None,
         *,
         freeze: bool = False,
         progress: FitProgress = None,
         checkpoint: Checkpoints | PathLike | None = None,
-    ) -> Self:
+    ) -> AnyUpdatable:
         """Update the vectors after the graph has changed; without an earlier fit, this is `fit`.
 
         Nodes whose edges have changed are found by `neighborhoods_`. Training goes on from the present vectors, on
         walks through these nodes, so that it takes a small part of the time of a fit, and vectors stay in their space.
         New nodes start from what :meth:`transform` gives them, and removed nodes leave. Walks of each update have their
-        own random numbers; the same updates give the same bytes, at any number of threads. EFGE and Node2Vec can be
-        updated.
+        own random numbers; the same updates give the same bytes, at any number of threads.
 
         Parameters
         ----------
@@ -208,45 +258,6 @@ class WalkEmbedder(NodeEmbedder):
         with reporting_fit(progress, "updating") as report:
             update(self, self._as_graph(X), freeze, report, checkpoints)
         return self
-
-    def _filter(self, walks: Walks, storage: TableStorage) -> None:
-        """Filter the vectors along the edges of the graph, if the estimator does that."""
-
-    def _new_node_methods(self) -> tuple[str, ...]:
-        if not hasattr(self, "context_embedding_") or isinstance(self._strategy(), CorpusWalk):
-            return ("average",)
-        return ("both", "fold-in", "average")
-
-    def _as_graph(self, X: Any) -> Graph:  # noqa: N803
-        return X.graph if isinstance(X, Walks) else super()._as_graph(X)
-
-    def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
-        if isinstance(X, Walks):
-            return X
-        if self.walk_length == 1:
-            raise ValueError("walk_length must be at least 2, because a walk of one node has no pairs; got 1")
-        # A run without a given seed is resumed with the seed that it chose.
-        seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
-        return Walks(
-            as_graph(X),
-            self._strategy(),
-            walks_per_node=self._walks_per_node(),
-            walk_length=self.walk_length,
-            seed=seed,
-            threads=self.threads,
-        )
-
-    def _walks_per_node(self) -> Any:
-        """Return the number of walks that start at each node, at most."""
-        return self.walks_per_node
-
-    def _store_result(self, walks: Walks, trained: Trained) -> None:
-        self.seed_ = walks.seed
-        self.embedding_ = Embedding._owning(trained.centers, walks.graph.names)
-        self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
-        self.visits_, self.directed_ = trained.visits, walks.graph.directed
-        self.neighborhoods_, self.n_updates_ = neighborhood_digests(walks.graph), 0
-        self.history_ = trained.history
 
 
 def _prepare_checkpoints(checkpoint: Checkpoints | PathLike | None) -> Checkpoints | None:
