@@ -328,9 +328,11 @@ def test_walks_on_a_star_of_a_million_alternate(star, strategy):
 def test_a_star_of_a_million_is_trained_and_scored(star):
     model = efge.EFGE(dim=2, walks_per_node=1, walk_length=3, window=1, seed=0).fit(star)
     assert_finite(model.embedding_, star)
-    hub, leaf = model.embedding_.vectors[0], model.context_embedding_.vectors[1:]
-    # The hub co-occurs with every leaf, and a leaf only with the hub: the hub has larger products with leaves.
-    assert (leaf @ hub).mean() > (model.context_embedding_.vectors[1:] @ model.embedding_.vectors[1]).mean()
+    leaves, contexts = model.center_embedding_.vectors[1:], model.context_embedding_.vectors
+    # A leaf co-occurs with the hub only: it has larger products with the hub than with another leaf.
+    assert (leaves @ contexts[0]).mean() > 1 > (leaves * contexts[:0:-1]).sum(axis=1).mean()
+    # For the hub, a leaf is a context once for five times that it is a negative.
+    assert model.center_embedding_.vectors[0] @ contexts[1:].mean(axis=0) == pytest.approx(np.log(1 / 5), abs=0.1)
     assert efge.link_scores(star, [(1, 2)], "resource-allocation").tolist() == [1 / MANY]
     assert efge.link_scores(star, [(0, 2)], "preferential-attachment").tolist() == [MANY]
     with pytest.raises(efge.GraphError, match="NetMF forms a dense matrix"):
