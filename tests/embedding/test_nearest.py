@@ -192,7 +192,7 @@ def test_invalid_queries_are_refused():
         embedding.neighbors(0, metric="euclid")
     with pytest.raises(ValueError, match="k must be a positive integer; got 0"):
         embedding.neighbors(0, k=0)
-    with pytest.raises(TypeError):
+    with pytest.raises(ValueError, match=r"k must be a positive integer; got 1\.5"):
         embedding.neighbors(0, k=1.5)
     with pytest.raises(EmbeddingError, match="a vector must have 2 values; got 3"):
         embedding.neighbors([1, 2, 3])
