@@ -79,6 +79,19 @@ def test_an_interrupt_waits_for_the_end_of_an_import(tmp_path, monkeypatch):
     assert sys.modules.pop("slow_module").complete
 
 
+def test_an_interrupt_waits_for_the_end_of_the_code_of_llvmlite():
+    source = "send(signal.SIGINT)\ntime.sleep(0.1)\ncomplete.append(True)\n"
+    complete = []
+
+    def run_on():
+        exec(compile(source, "site-packages/llvmlite/binding/ffi.py", "exec"), globals() | {"complete": complete})
+        time.sleep(20)
+
+    with installed(), pytest.raises(KeyboardInterrupt):
+        run_on()
+    assert complete
+
+
 def test_a_second_interrupt_does_not_wait_for_an_import(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     twice = "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\n" * 2

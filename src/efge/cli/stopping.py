@@ -1,4 +1,4 @@
-"""How signals stop a command: as KeyboardInterrupt, again if it was lost, and never in the middle of an import."""
+"""How signals stop a command: as KeyboardInterrupt, again if it was lost, and never in imports or in LLVM's code."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ _RETRY_SECONDS = 0.02
 class Stopper:
     """Raises KeyboardInterrupt in the main thread when a signal asks the command to stop.
 
-    An interrupt in an import could end in the messages of a library whose extension cannot be loaded; it waits for the
-    end of the import. One that is raised in a callback from compiled code, as llvmlite has them, is lost: Python
-    reports it as unraisable. Both are tried again. A second signal does not wait.
+    An interrupt in an import could end in the messages of a library whose extension cannot be loaded, and one in the
+    code of llvmlite, which calls LLVM and is called back by it, in a crash; both wait for the end of that code. An
+    interrupt that is raised in any other callback from compiled code is lost: Python reports it as unraisable. All are
+    tried again. A second signal does not wait.
     """
 
     def __init__(self) -> None:
@@ -47,7 +48,7 @@ class Stopper:
             return
         is_second = self.received and not self._is_repetition
         self.received, self._is_repetition, self._number = True, False, signal.Signals(number)
-        if not is_second and _is_importing(frame):
+        if not is_second and _must_wait(frame):
             self._repeat()
             return
         self._raised += 1
@@ -72,9 +73,11 @@ class Stopper:
         _thread.start_new_thread(send, ())
 
 
-def _is_importing(frame: FrameType | None) -> bool:
+def _must_wait(frame: FrameType | None) -> bool:
+    """Return whether a frame is part of an import, or of a call of LLVM."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        name = frame.f_code.co_filename
+        if name.startswith("<frozen importlib") or "llvmlite" in name:
             return True
         frame = frame.f_back
     return False
