@@ -107,6 +107,7 @@ def test_after_the_end_of_a_command_signals_change_nothing():
         stopper.finish()
         send(signal.SIGINT)
         send(signal.SIGHUP)
+    assert not stopper.received
 
 
 def test_other_errors_that_cannot_be_raised_are_reported_as_before(capsys):
