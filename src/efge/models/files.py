@@ -39,6 +39,7 @@ _ARRAYS = {"visits_": "<i8", "singular_values_": "<f8", "eigenvalues_": "<f8", "
 _VALUES: dict[str, type] = {
     "seed_": int,
     "walks_per_node_": float,
+    "window_": int,
     "converged_": bool,
     "directed_": bool,
     "beta_": float,
