@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from itertools import islice
 from typing import TypeVar
 
@@ -37,3 +37,19 @@ def map_ahead(function: Callable[[T], S], items: Iterable[T], threads: int | Non
         finally:
             for future in pending:
                 future.cancel()
+
+
+def compute_ahead(items: Iterable[T]) -> Iterator[T]:
+    """Yield items, each of which is computed by another thread while the consumer uses the one before."""
+    source = iter(items)
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(next, source, None)
+        try:
+            while (item := following.result()) is not None:
+                following = pool.submit(next, source, None)
+                yield item
+        finally:
+            # A generator can only be closed, and end its own threads, when it is not running.
+            wait([following])
+            if isinstance(source, Generator):
+                source.close()

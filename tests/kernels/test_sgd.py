@@ -14,7 +14,7 @@ from efge.families.builtin import as_family
 from efge.kernels import sgd as kernel
 from efge.kernels.common import U
 from efge.kernels.sgd_reference import train_reference
-from efge.kernels.sgd_rows import N_SHARDS, index_rows, resolve_shared_rows
+from efge.kernels.sgd_rows import index_rows, resolve_shared_rows
 from efge.kernels.sgd_step import DIVERGED
 from helpers import prepare_training, training_settings
 
@@ -35,7 +35,7 @@ def train_both(run, blocks_per_round):
     model, config = run.model, run.config
     centers, contexts = (table.astype(float) for table in vectors_of(run))
     contexts = centers if run.settings.one_table else contexts
-    for work, _ in run.corpus.chunks(10**9):
+    for work, _ in run.corpus.chunks(10**9, 1):
         noise = (model.prob, model.alias)
         reference.train_rounds(
             work, centers, contexts, run.family, noise, config, blocks_per_round, paths_of(model), model.merge_scale
@@ -100,17 +100,17 @@ def test_hash_tables_of_shards_have_no_slot_in_common():
     walks = efge.Walks(nx.path_graph(3), walks_per_node=40, seed=5)
     run = prepare_training(walks, as_family("bernoulli"), training_settings(), 4)
     model, workspace, next_round = run.model, run.workspace, run.workspace.next
-    work, _ = next(run.corpus.chunks(10**9))
+    work, _ = next(run.corpus.chunks(10**9, 1))
     for block in range(4):
         index_rows(U(block), U(block), work, model, run.config, next_round, np.empty(1024, np.int32))
     touched = []
-    for shard in range(N_SHARDS):
+    for shard in range(len(next_round.copy_start)):
         workspace.slots[:] = untouched = np.iinfo(np.uint32).max
         arrays = workspace.slots, workspace.first_row, workspace.firsts
         resolve_shared_rows(U(shard), U(4), model, U(workspace.n_nodes), next_round, *arrays)
         touched += np.flatnonzero(workspace.slots != untouched).tolist()
     assert len(set(touched)) == len(touched)
-    assert (np.diff(next_round.shard_start[:4, : N_SHARDS + 1]).sum(axis=0) == 0).any(), "no shard is without rows"
+    assert (np.diff(next_round.shard_start[:4, :-1]).sum(axis=0) == 0).any(), "no shard is without rows"
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_reference_trainer_agrees_with_its_twin(family, changes):
     run = prepare_training(walks, as_family(family), training_settings(**changes))
     centers, contexts = (table.astype(float) for table in vectors_of(run))
     before = centers.copy()
-    for work, _ in run.corpus.chunks(10**9):
+    for work, _ in run.corpus.chunks(10**9, 1):
         noise = (run.model.prob, run.model.alias)
         reference.train_reference(work, centers, contexts, run.family, noise, run.config)
         assert train_reference(work, run.model, run.config)
@@ -134,7 +134,7 @@ def test_the_reference_trainer_agrees_with_its_twin(family, changes):
 def test_vectors_that_are_not_finite_are_counted_and_not_written(start):
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=2, seed=5)
     run = prepare_training(walks, efge.Normal(), training_settings(), 2)
-    work, _ = next(run.corpus.chunks(10**9))
+    work, _ = next(run.corpus.chunks(10**9, 1))
     run.model.contexts[33] = start
     kernel.train(0, 1, work, run.model, run.config, run.workspace)
     assert run.workspace.counters[DIVERGED] > 0
@@ -145,9 +145,9 @@ def test_vectors_that_are_not_finite_are_counted_and_not_written(start):
 def test_the_size_of_chunks_does_not_change_the_result():
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=6, seed=5)
     tables = []
-    for positions in (40, 80, 10**9):
-        run = prepare_training(walks, efge.Normal(), training_settings(), 1)
-        for work, _ in run.corpus.chunks(positions):
+    for rounds in (1, 2, 10**9):
+        run = prepare_training(walks, efge.Normal(), training_settings(), 3)
+        for work, _ in run.corpus.chunks(rounds, 3):
             run.workspace.counters[:] = 0
             kernel.train(0, 1, work, run.model, run.config, run.workspace)
         tables.append(run.tables[0].copy())
@@ -161,7 +161,7 @@ def test_the_learning_rate_continues_where_the_work_before_ended():
     run = prepare_training(walks, as_family("bernoulli"), training_settings(dim=4), 2)
     config = run.config._replace(learning_rate=0.1, rate_decay=1e-7)
     before = [table.copy() for table in vectors_of(run)]
-    (work, _), *_ = run.corpus.chunks(10**9)
+    (work, _), *_ = run.corpus.chunks(10**9, 1)
     kernel.train(0, 1, work._replace(first_position=10**6), run.model, config, run.workspace)
     for table, old in zip(vectors_of(run), before, strict=True):
         np.testing.assert_allclose(table, old, atol=1e-3)

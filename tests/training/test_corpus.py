@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import networkx as nx
 import numpy as np
 import pytest
 
 import efge
 import reference
-from efge.training.corpus import Corpus, longest_block
+from efge.training.corpus import _MIN_NODES_PER_THREAD, Corpus
 from efge.walks.walks import WalkBatch
 from helpers import prepare_training, training_settings
+
+
+def blocks_of_walks(lengths, stars, centers_per_block=40):
+    """Return the first walk of each block, and the end: a block begins where a new stretch of centers does."""
+    firsts = list(range(len(lengths))) if stars else [sum(lengths[:walk]) for walk in range(len(lengths))]
+    stretches = [first // centers_per_block for first in firsts]
+    begins = [walk for walk in range(len(lengths)) if not walk or stretches[walk] != stretches[walk - 1]]
+    return [*begins, len(lengths)]
 
 
 def test_visits_are_those_of_the_walks():
@@ -30,7 +40,26 @@ def test_pairs_are_counted_as_the_window_has_them(window, stars):
     walks = efge.Walks([(0, 1)], seed=0)
     run = prepare_training(walks, efge.Normal(), training_settings(window=window, stars=stars))
     expected = [sum(len(reference.context_positions([0] * n, p, run.config)) for p in range(n)) for n in walk_lengths]
-    assert np.diff(run.corpus._pairs_before(batch)).tolist() == expected
+    assert np.diff(run.corpus._plan(batch).pairs_before).tolist() == expected
+
+
+@pytest.mark.parametrize("stars", [False, True])
+@pytest.mark.parametrize("lengths", [[10] * 37, [1], [3, 90, 1, 1, 41, 2] * 20], ids=["equal", "one", "mixed"])
+def test_walks_that_begin_in_the_same_stretch_of_centers_are_a_block(lengths, stars):
+    batch = WalkBatch(np.zeros(sum(lengths), np.int32), np.cumsum([0, *lengths]))
+    corpus = Corpus(efge.Walks([(0, 1)], seed=0), 10, 1, stars)
+    plan = corpus._plan(batch)
+    assert plan.blocks.tolist() == blocks_of_walks(lengths, stars)
+    cuts = plan.blocks
+    assert plan.longest_block == max(sum(lengths[a:b]) for a, b in pairwise(cuts))
+    assert plan.max_walks == np.diff(cuts).max()
+
+
+def test_threads_count_the_same_visits():
+    graph = nx.barabasi_albert_graph(2000, 3, seed=1)
+    assert 8 * _MIN_NODES_PER_THREAD < 2000 * 10 * 10, "too few nodes for several threads"
+    counts = [Corpus(efge.Walks(graph, walks_per_node=10, seed=3, threads=n), 10, 1).visits for n in (1, 4)]
+    assert counts[0].tolist() == counts[1].tolist()
 
 
 def test_the_learning_rate_falls_to_its_minimum_over_all_centers():
@@ -38,7 +67,7 @@ def test_the_learning_rate_falls_to_its_minimum_over_all_centers():
     run = prepare_training(walks, efge.Normal(), training_settings(epochs=3))
     corpus, config = run.corpus, run.config
     assert config.learning_rate - config.rate_decay * corpus.centers == pytest.approx(0.0001)
-    firsts = [work.first_position + int(work.offsets[work.blocks[0]]) for work, _ in corpus.chunks(200)]
+    firsts = [work.first_position + int(work.offsets[work.blocks[0]]) for work, _ in corpus.chunks(2, 3)]
     assert firsts == sorted(set(firsts))
     assert firsts[-1] > corpus.centers * 0.8
 
@@ -73,7 +102,7 @@ def test_walks_of_other_lengths_in_each_epoch_have_space_and_the_right_rate():
     walks = efge.Walks(graph_with_dead_ends(), walk_length=500, walks_per_node=1, seed=1)
     run = prepare_training(walks, efge.Normal(), training_settings(epochs=4))
     corpus, config = run.corpus, run.config
-    longest = [max(longest_block(batch, corpus._blocks(batch)) for batch in walks.batches(epoch)) for epoch in range(4)]
+    longest = [max(corpus._plan(batch).longest_block for batch in walks.batches(epoch)) for epoch in range(4)]
     assert len(set(longest)) > 1, "every epoch has the same lengths: the test shows nothing"
     assert corpus.longest_block == max(longest)
     assert config.learning_rate - config.rate_decay * corpus.centers == pytest.approx(0.0001)

@@ -66,6 +66,19 @@ def test_after_convergence_the_rate_falls_to_the_last_value_at_twice_the_step_an
     assert [rate.at(step) for step in (601, 1000, 10**9)] == pytest.approx([0.1] * 3)
 
 
+def test_rates_of_a_phase_are_on_one_line_and_end_at_the_last_value():
+    """Steps that are taken together have the rates that they have one by one."""
+    rate = LearningRate(1.0, 0.1, 1000, baseline=0.0)
+    assert rate.line(0, 7) == rate.line(300, 400) == (1.0, 0.0)
+    rate.state.decay_start = 200
+    lines = {rate.line(begin, begin + 7) for begin in range(200, 390)}
+    assert len(lines) == 1
+    first, decay = lines.pop()
+    assert first - decay * 250 == pytest.approx(rate.at(250))
+    first, decay = rate.line(390, 500)
+    assert first - decay * 500 == pytest.approx(0.1)
+
+
 def test_once_the_rate_falls_further_evaluations_change_nothing():
     rate = constant_until_converged(CONVERGED)
     rate.update(300)

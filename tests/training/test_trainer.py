@@ -35,6 +35,23 @@ def test_the_same_bits_at_any_number_of_threads(family):
     assert len(digests) == 1
 
 
+@pytest.mark.parametrize("model", [efge.EFGE(dim=20, seed=7), efge.EFGE.paper(dim=20, walks_per_node=40, seed=7)])
+def test_chunks_that_are_trained_together_give_the_same_bits(monkeypatch, model):
+    """How many there are depends on the clock."""
+    graph, calls, digests = nx.barabasi_albert_graph(3000, 3, seed=1), [], set()
+    train = trainer._train_chunk
+    monkeypatch.setattr("efge.training.workspace._CHUNK_OPERATIONS", 1 << 20)
+    monkeypatch.setattr(trainer, "_train_chunk", lambda *arguments: (calls.append(1), train(*arguments)))
+    for seconds in (0.0, 1e-3, 1e9):
+        monkeypatch.setattr(trainer, "_SECONDS_PER_CALL", seconds)
+        calls.append(0)
+        digests.add((digest(model.fit(graph)), tuple(model.history_["log_likelihood"])))
+    starts = [i for i, call in enumerate(calls) if not call]
+    counts = np.diff([*starts, len(calls)])
+    assert counts[0] > counts[2], "as many calls: the test shows nothing"
+    assert len(digests) == 1
+
+
 def test_rounds_have_work_for_several_threads():
     """Otherwise the test of equal bits would see one thread only."""
     walks = efge.Walks(nx.barabasi_albert_graph(3000, 3, seed=1), walks_per_node=4, seed=7)

@@ -246,7 +246,8 @@ def test_walks_do_not_depend_on_the_size_of_batches(monkeypatch):
     graph = efge.as_graph(nx.gnp_random_graph(300, 0.02, seed=1))
     walks = efge.Walks(graph, efge.Node2VecWalk(0.5, 2), walks_per_node=3, walk_length=20, seed=8)
     expected = as_lists(walks)
-    monkeypatch.setattr("efge.walks.walks._BATCH_NODES", 1000)
+    monkeypatch.setattr("efge.walks.walks._MIN_BATCH", 1000)
+    monkeypatch.setattr("efge.walks.walks._BATCH_PER_NODE", 0)
     assert len(list(walks.batches())) == 18
     assert as_lists(walks) == expected
 
@@ -397,7 +398,8 @@ def test_an_interrupted_save_leaves_the_old_file_unchanged(tmp_path, monkeypatch
     path = tmp_path / "walks.txt"
     path.write_text("old content")
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=10, seed=0)
-    monkeypatch.setattr("efge.walks.walks._BATCH_NODES", 500)
+    monkeypatch.setattr("efge.walks.walks._MIN_BATCH", 500)
+    monkeypatch.setattr("efge.walks.walks._BATCH_PER_NODE", 0)
 
     def interrupt_third_call(count, calls=[]):  # noqa: B006
         calls.append(count)

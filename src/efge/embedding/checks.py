@@ -41,8 +41,10 @@ def as_names(names: Iterable[Hashable]) -> Names:
 
 def check_distinct(names: Names) -> None:
     """Raise an error if two rows have the same name, or a name is not hashable."""
-    if names.dtype != object and len(np.unique(names)) == len(names):
-        return
+    if names.dtype != object:
+        ordered = np.sort(names)
+        if (ordered[1:] != ordered[:-1]).all():
+            return
     items = names.tolist()
     try:
         if len(set(items)) == len(items):

@@ -55,20 +55,20 @@ def mean_edge_information(graph: Graph) -> float:
 
 def _compute_information(graph: Graph) -> float:
     """Compute the mean from sums over nodes: the logarithm of each factor is summed by itself."""
-    total, information = 0.0, 0.0
-    leaving, entering = np.zeros(graph.n_nodes), np.zeros(graph.n_nodes)
-    exponent = 0 if graph.weights is None else int(np.frexp(graph.weights.max(initial=0.0))[1])
-    for begin in range(0, len(graph.indices), _EDGES_PER_CHUNK):
-        columns = graph.indices[begin : begin + _EDGES_PER_CHUNK]
-        rows = np.searchsorted(graph.indptr, np.arange(begin, begin + len(columns)), side="right") - 1
-        w = np.ones(len(columns))
+    leaving, entering, information = graph.degrees.astype(np.float64), np.zeros(graph.n_nodes), 0.0
+    exponent = 0
+    if graph.weights is not None:
+        leaving[:], exponent = 0, int(np.frexp(graph.weights.max(initial=0.0))[1])
+    for begin in range(0, len(graph.indices) if graph.directed or graph.is_weighted else 0, _EDGES_PER_CHUNK):
+        columns, w = graph.indices[begin : begin + _EDGES_PER_CHUNK], np.ones(1)
         if graph.weights is not None:
             w = np.ldexp(graph.weights[begin : begin + len(columns)], -exponent)
-        leaving[rows[0] : rows[-1] + 1] += np.bincount(rows - rows[0], w)
+            rows = np.searchsorted(graph.indptr, np.arange(begin, begin + len(columns)), side="right") - 1
+            leaving[rows[0] : rows[-1] + 1] += np.bincount(rows - rows[0], w)
+            information += float(xlogy(w, w).sum())
         if graph.directed:
             np.add.at(entering, columns, w)
-        total += float(w.sum())
-        information += float(xlogy(w, w).sum())
+    total = float(leaving.sum())
     for sums in (leaving, entering if graph.directed else leaving):
         information -= float(xlogy(sums, sums).sum())
     return information / total + np.log(total) if total else np.nan

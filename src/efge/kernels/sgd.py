@@ -28,7 +28,6 @@ from efge.kernels.sgd_rows import (
     CENTERS_END,
     CENTERS_PER_POOL,
     CONTEXTS_BEGIN,
-    N_SHARDS,
     ROWS_END,
     WALKS_END,
     fetch_rows,
@@ -49,6 +48,8 @@ from efge.kernels.simd import LANES
 
 # Marks of centers are this far apart, so that a position in a list can be added to them.
 _MARK_STEP = U(1 << 32)
+# Blocks that a thread indexes at a time: they take little time each, and threads should not wait for each other's turn.
+INDEX_TOGETHER = 8
 
 
 class Model(NamedTuple):
@@ -252,7 +253,7 @@ def _run_tasks(
     work, model, config, workspace, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch
 ):
     """Take tasks until none is left: train blocks of one round, resolve the next, index blocks of the upcoming one."""
-    n_nodes, counters, n_shards = U(workspace.n_nodes), workspace.counters, U(N_SHARDS)
+    n_nodes, counters, n_shards = U(workspace.n_nodes), workspace.counters, U(current.copy_start.shape[0])
     while True:
         task = U(atomic_add(counters, NEXT_TASK, 1))
         if task < n_train:
@@ -262,9 +263,10 @@ def _run_tasks(
             shard, slots = task - n_train, workspace.slots
             first_row, firsts = workspace.first_row, workspace.firsts
             resolve_shared_rows(shard, n_resolve, model, n_nodes, next_round, slots, first_row, firsts)
-        elif task < n_train + n_shards + n_index:
-            block = task - n_shards - n_train
-            index_rows(done + n_train + n_resolve + block, block, work, model, config, upcoming, scratch.slots)
+        elif (task - n_train - n_shards) * U(INDEX_TOGETHER) < n_index:
+            first = (task - n_train - n_shards) * U(INDEX_TOGETHER)
+            for block in range(first, min(first + U(INDEX_TOGETHER), n_index)):
+                index_rows(done + n_train + n_resolve + block, block, work, model, config, upcoming, scratch.slots)
         else:
             break
 
@@ -274,7 +276,7 @@ def _run_merges(model, config, workspace, current):
     """Take shards until none is left, and merge their copies."""
     while True:
         shard = U(atomic_add(workspace.counters, NEXT_MERGE, 1))
-        if shard >= U(N_SHARDS):
+        if shard >= U(current.copy_start.shape[0]):
             break
         merge_copies(shard, model, config, U(workspace.n_nodes), current)
 

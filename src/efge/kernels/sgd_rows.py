@@ -5,7 +5,7 @@ has a copy, stored after the rows of all nodes; at the end of the round the firs
 changed in theirs, replaces the row. The order of these sums is that of the blocks.
 
 Nodes are split into shards by a hash. What is done for all rows of a round is done by shards, so that threads can share
-it and so that a shard fits the cache.
+it and so that a shard fits the cache. The number of shards changes no bit.
 """
 
 from typing import NamedTuple
@@ -19,8 +19,6 @@ from efge.kernels.random import sample_alias, stream_state
 
 # A pool of negatives serves this number of centers; then the next pool is used.
 CENTERS_PER_POOL = 40
-# Number of shards of nodes.
-N_SHARDS = 4
 # A free slot of a hash table.
 FREE = np.int32(-1)
 
@@ -44,11 +42,11 @@ class Round(NamedTuple):
     path_start: np.ndarray  # int64[rows], where the path to the node at each position begins, and the end; with a tree
     path_step: np.ndarray  # int32[rows * steps per row], steps of these paths, each 2 * row + branch (0 or 1)
     shard_row: np.ndarray  # int32[rows], rows of each block, sorted by the shards of their nodes
-    shard_start: np.ndarray  # int64[blocks, N_SHARDS + 2], where each shard begins in shard_row, from the block's start
+    shard_start: np.ndarray  # int64[blocks, shards + 2], where each shard begins in shard_row, from the block's start
     first_copy: np.ndarray  # int32[2, 2 * rows], first copies of shared rows: of centers, of contexts
     other_copy: np.ndarray  # int32[2, 2 * rows, 2], the first copy and another copy of the same row, in block order
-    copy_start: np.ndarray  # int64[N_SHARDS], where each shard begins in these two lists
-    copy_count: np.ndarray  # int64[N_SHARDS, 2, 2], lengths of both lists for centers and for contexts
+    copy_start: np.ndarray  # int64[shards], where each shard begins in these two lists
+    copy_count: np.ndarray  # int64[shards, 2, 2], lengths of both lists for centers and for contexts
 
 
 class Workspace(NamedTuple):
@@ -57,7 +55,7 @@ class Workspace(NamedTuple):
     current: Round  # the round that is trained
     next: Round  # the round whose shared rows are resolved
     upcoming: Round  # the round whose rows are indexed
-    slots: np.ndarray  # uint32[4 * rows + N_SHARDS], hash tables of the shards: 1 + the first row of a node, or 0
+    slots: np.ndarray  # uint32[4 * rows + shards], hash tables of the shards: 1 + the first row of a node, or 0
     first_row: np.ndarray  # uint32[rows], for each row the first row of its node among all blocks
     firsts: np.ndarray  # uint32[rows, 2], for the first row of a node: 1 + its first copy as center, as context; or 0
     n_nodes: int  # rows of a table before its copies
@@ -144,21 +142,22 @@ def _draw_negatives(prob, alias, state, slots, row_node, base, count, negative_r
 
 
 @njit(inline="always")
-def _shard_of(node):
-    return (node * GOLDEN >> U(32)) * U(N_SHARDS) >> U(32)
+def _shard_of(node, n_shards):
+    return (node * GOLDEN >> U(32)) * n_shards >> U(32)
 
 
 @njit
 def _shard_rows(block, base, count, round_):
     """Sort the rows of a block by the shards of their nodes (a counting sort)."""
     row_node, shard_row, shard_start = round_.row_node, round_.shard_row, round_.shard_start
+    n_shards = U(round_.copy_start.shape[0])
     shard_start[block, :] = 0
     for row in range(base + ONE, base + count):
-        shard_start[block, _shard_of(U(row_node[row])) + U(2)] += 1
-    for shard in range(U(2), U(N_SHARDS)):
+        shard_start[block, _shard_of(U(row_node[row]), n_shards) + U(2)] += 1
+    for shard in range(U(2), n_shards):
         shard_start[block, shard + ONE] += shard_start[block, shard]
     for row in range(ONE, count):
-        shard = _shard_of(U(row_node[base + row])) + ONE
+        shard = _shard_of(U(row_node[base + row]), n_shards) + ONE
         shard_row[base + U(shard_start[block, shard])] = row
         shard_start[block, shard] += 1
 

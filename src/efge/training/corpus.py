@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +14,8 @@ import numpy.typing as npt
 from efge.errors import GraphError
 from efge.graph.graph import Graph
 from efge.kernels import sgd as kernel
+from efge.kernels.blocks import count_visits, plan_blocks
+from efge.parallel import compute_ahead
 from efge.random import stream_key
 from efge.walks.walks import WalkBatch
 
@@ -19,6 +23,8 @@ Counts = npt.NDArray[np.int64]
 
 # About the number of centers in a block.
 _CENTERS_PER_BLOCK = 40
+# Nodes of a batch that are worth a thread of their own when visits are counted.
+_MIN_NODES_PER_THREAD = 1 << 14
 # Number of held-out walks.
 HELD_OUT_WALKS = 1000
 
@@ -44,6 +50,15 @@ class Source(Protocol):
         """Return what the walks depend on, besides the graph."""
 
 
+class BatchPlan(NamedTuple):
+    """The blocks of a batch of walks."""
+
+    blocks: Counts  # first walk of each block, and the end
+    pairs_before: Counts  # pairs of a center and a context before each walk, and of all walks
+    longest_block: int  # positions of the longest block
+    max_walks: int  # largest number of walks in a block
+
+
 class Corpus:
     """The walks to train on, and what a first pass over all epochs counts of them.
 
@@ -64,27 +79,30 @@ class Corpus:
         self.epochs = epochs
         self.visits = np.zeros(walks.graph.n_nodes, np.int64)
         self.pairs, self.centers, self.positions, self.longest_block, self.max_centers = 0, 0, 0, 0, 0
-        # With dead ends, walks of another epoch have other lengths: all epochs are counted.
-        for epoch in range(self.epochs):
-            for batch in self._batches(epoch):
-                self._count(batch)
+        with ThreadPoolExecutor(walks.threads) as pool:
+            # With dead ends, walks of another epoch have other lengths: all epochs are counted.
+            for epoch in range(self.epochs):
+                for batch, plan in self._planned_batches(epoch):
+                    self._count(batch, plan, pool)
         if len(self.visits) and not self.positions:
             raise GraphError("walks to train on visit nodes; these are empty (standard input can be read only once)")
 
-    def _count(self, batch: WalkBatch) -> None:
-        self.visits += np.bincount(batch.nodes, minlength=len(self.visits))
+    def _count(self, batch: WalkBatch, plan: BatchPlan, pool: ThreadPoolExecutor) -> None:
+        parts = np.array_split(batch.nodes, min(self.walks.threads, 1 + len(batch.nodes) // _MIN_NODES_PER_THREAD))
+        deque(pool.map(lambda nodes: count_visits(nodes, self.visits), parts), maxlen=0)
         if self.stars:
             # A center counts once for each of its contexts, as if each pair were a walk.
             repeated = np.repeat(batch.nodes[batch.offsets[:-1]], np.maximum(np.diff(batch.offsets) - 2, 0))
             self.visits += np.bincount(repeated, minlength=len(self.visits))
         self.positions += len(batch.nodes)
-        self.pairs += int(self._pairs_before(batch)[-1])
+        self.pairs += int(plan.pairs_before[-1])
         self.centers += len(batch) if self.stars else len(batch.nodes)
-        blocks = self._blocks(batch)
-        longest = longest_block(batch, blocks)
-        self.longest_block = max(self.longest_block, longest)
-        walks_per_block = int(np.diff(blocks).max(initial=0))
-        self.max_centers = max(self.max_centers, walks_per_block if self.stars else longest)
+        self.longest_block = max(self.longest_block, plan.longest_block)
+        self.max_centers = max(self.max_centers, plan.max_walks if self.stars else plan.longest_block)
+
+    def _planned_batches(self, epoch: int) -> Iterator[tuple[WalkBatch, BatchPlan]]:
+        """Yield the batches of an epoch with their blocks; the next one is made while the current one is used."""
+        return compute_ahead((batch, self._plan(batch)) for batch in self._batches(epoch))
 
     def _batches(self, epoch: int) -> Iterator[WalkBatch]:
         """Yield the walks of an epoch that are not held out."""
@@ -97,39 +115,34 @@ class Corpus:
             if len(trained):
                 yield trained
 
-    def _pairs_before(self, batch: WalkBatch) -> Counts:
-        """Return the number of pairs of a center and a context before each walk, and of all walks."""
-        length = np.diff(batch.offsets)
-        reach = np.minimum(self.window, np.maximum(length - 1, 0))
-        pairs = length - 1 if self.stars else 2 * reach * length - reach * (reach + 1)
-        return np.concatenate([[0], np.cumsum(pairs)]).astype(np.int64)
+    def _plan(self, batch: WalkBatch) -> BatchPlan:
+        pairs_before, blocks = np.empty(len(batch) + 1, np.int64), np.empty(len(batch) + 1, np.int64)
+        offsets = batch.offsets.astype(np.int64, copy=False)
+        count, longest, max_walks = plan_blocks(
+            offsets, int(self.window), self.stars, _CENTERS_PER_BLOCK, pairs_before, blocks
+        )
+        return BatchPlan(blocks[: count + 1].copy(), pairs_before, longest, max_walks)
 
-    def _blocks(self, batch: WalkBatch) -> Counts:
-        """Return the first walk of each block, and the end.
+    def chunks(self, rounds: int, n_blocks: int) -> Iterator[tuple[kernel.Work, int]]:
+        """Yield the work in chunks of a number of rounds, and the number of pairs done after each.
 
-        Centers are cut into stretches of equal length; walks whose first centers are in the same one are a block.
+        A round has `n_blocks` blocks, except for the last one of a batch: chunks of other sizes have the same rounds.
         """
-        stretch = (np.arange(len(batch)) if self.stars else batch.offsets[:-1]) // _CENTERS_PER_BLOCK
-        return np.append(np.flatnonzero(np.diff(stretch, prepend=-1)), len(batch)).astype(np.int64)
-
-    def chunks(self, positions: int) -> Iterator[tuple[kernel.Work, int]]:
-        """Yield the work in chunks of about this number of positions, and the number of pairs done after each."""
         first_position, pairs_before = 0, 0
         for epoch in range(self.epochs):
             key = stream_key(self.walks.seed, epoch, "negatives")
             first_block = 0
-            for batch in self._batches(epoch):
-                blocks, pairs = self._blocks(batch), self._pairs_before(batch)
-                if longest_block(batch, blocks) > self.longest_block:
+            for batch, plan in self._planned_batches(epoch):
+                if plan.longest_block > self.longest_block:
                     raise GraphError("the walks are not those that were counted; did their file change meanwhile?")
-                cuts = np.flatnonzero(np.diff(batch.offsets[blocks[:-1]] // positions, prepend=-1)).tolist()
-                for begin, end in pairwise([*cuts, len(blocks) - 1]):
-                    number, chunk = np.uint64(first_block + begin), blocks[begin : end + 1]
+                count = len(plan.blocks) - 1
+                for begin, end in pairwise([*range(0, count, rounds * n_blocks), count]):
+                    number, chunk = np.uint64(first_block + begin), plan.blocks[begin : end + 1]
                     work = kernel.Work(batch.nodes, batch.offsets, chunk, key, number, first_position)
-                    yield work, pairs_before + int(pairs[chunk[-1]])
-                first_block += len(blocks) - 1
+                    yield work, pairs_before + int(plan.pairs_before[chunk[-1]])
+                first_block += count
                 first_position += len(batch.nodes)
-                pairs_before += int(pairs[-1])
+                pairs_before += int(plan.pairs_before[-1])
 
 
 def _select(batch: WalkBatch, wanted: npt.NDArray[np.bool_]) -> WalkBatch:
@@ -137,8 +150,3 @@ def _select(batch: WalkBatch, wanted: npt.NDArray[np.bool_]) -> WalkBatch:
     lengths = np.diff(batch.offsets)
     offsets = np.concatenate([[0], np.cumsum(lengths[wanted])])
     return WalkBatch(batch.nodes[np.repeat(wanted, lengths)], offsets)
-
-
-def longest_block(batch: WalkBatch, blocks: Counts) -> int:
-    """Return the number of positions in the longest block."""
-    return int(np.diff(batch.offsets[blocks]).max(initial=0))

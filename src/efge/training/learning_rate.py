@@ -58,6 +58,19 @@ class LearningRate:
         begin, end = self._decay()
         return self.first - (self.first - self.last) * min(max((step - begin) / max(end - begin, 1), 0.0), 1.0)
 
+    def line(self, begin: int, end: int) -> tuple[float, float]:
+        """Return a line that the rates from one step to another are on: its value at step 0, and its decrease per step.
+
+        It is the same line for all steps of a phase, except for those that go beyond the last one.
+        """
+        start, stop = self._decay()
+        if start <= begin and end <= stop:
+            decay = (self.first - self.last) / max(stop - start, 1)
+            return self.first + decay * start, decay
+        first, last = self.at(begin), self.at(end)
+        decay = (first - last) / max(end - begin, 1)
+        return first + decay * begin, decay
+
     def end(self) -> int:
         """Return the number of steps, as far as it is known."""
         return self._decay()[1]

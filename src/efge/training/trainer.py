@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +31,12 @@ from efge.training.noise import alias_table, contexts_per_group, noise_weights, 
 from efge.training.settings import Settings
 from efge.training.tables import Floats, StartVectors, initial_tables, starts_from_factors, strip_padding
 from efge.training.workers import Threads
-from efge.training.workspace import make_workspace, merge_scale, positions_per_chunk
+from efge.training.workspace import make_workspace, merge_scale, rounds_per_chunk
 
 # Chunks of a held-out sample that threads share.
 _EVALUATION_CHUNKS = 8
+# Chunks that would take less time than this are trained together.
+_SECONDS_PER_CALL = 0.2
 
 
 @dataclass
@@ -196,23 +199,69 @@ def _train_chunks(
         monitor.evaluate(0)
     pairs, done = int(state.history["pairs"][-1]), 0
     report(Progress(pairs, _expected_pairs(run), monitor.last_log_likelihood))
-    positions = positions_per_chunk(corpus, run.n_blocks, run.model.centers.shape[1])
-    for number, (work, pairs) in enumerate(corpus.chunks(positions), 1):
+    rounds = rounds_per_chunk(corpus, run.n_blocks, run.model.centers.shape[1])
+    pending = _PendingChunks()
+    for number, (work, pairs) in enumerate(corpus.chunks(rounds, run.n_blocks), 1):
         begin, done = done, work.first_position + int(work.offsets[work.blocks[-1]])
         if number <= manager.restored_chunks:
             continue
         if begin >= rate.end() or (patience is not None and state.evaluations_since_best >= patience):
             break
-        _train_chunk(run, work, threads, _chunk_config(run, begin, done))
+        pending.add(work, begin, done)
+        is_due = pairs >= monitor.next_evaluation or done >= rate.end()
+        if not (is_due or pending.are_complete(rate.end())):
+            continue
+        pending.train(run, threads)
         if run.workspace.counters[DIVERGED]:
             place = f"round {int(work.first_block) // run.n_blocks} or soon after it"
             raise divergence_error(run.family, run.settings, place, trained)
-        if pairs >= monitor.next_evaluation or done >= rate.end():
+        if is_due:
             monitor.evaluate(pairs)
             rate.update(done)
         state.chunks_done = number
         report(Progress(pairs, max(pairs, _expected_pairs(run)), monitor.last_log_likelihood))
         manager.save_if_due(state, (trained.centers, trained.contexts))
+
+
+class _PendingChunks:
+    """Consecutive chunks of a batch, to be trained by one call of the kernel.
+
+    Every call costs each thread some time, so that chunks which all threads together train fast wait for others. They
+    have the same rounds and learning rates as if each were trained by itself: the clock changes no bit.
+    """
+
+    def __init__(self) -> None:
+        self.works: list[kernel.Work] = []
+        self.begin = self.last_begin = self.end = 0
+        self.seconds_per_position = np.inf
+
+    def add(self, work: kernel.Work, begin: int, end: int) -> None:
+        """Add the chunk from one position of the walks to another."""
+        self.begin = self.begin if self.works else begin
+        self.works.append(work)
+        self.last_begin, self.end = begin, end
+
+    def are_complete(self, last: int) -> bool:
+        """Return whether these chunks are to be trained without waiting for the next one.
+
+        The next one is not of the same batch, or may go beyond the `last` position; or there is enough to do.
+        """
+        work = self.works[-1]
+        is_end = work.blocks[-1] == len(work.offsets) - 1 or 2 * self.end - self.last_begin >= last
+        return is_end or (self.end - self.begin) * self.seconds_per_position >= _SECONDS_PER_CALL
+
+    def train(self, run: _Run, threads: Threads) -> None:
+        """Train all chunks, as one."""
+        blocks = [self.works[0].blocks[:1], *(work.blocks[1:] for work in self.works)]
+        start = perf_counter()
+        _train_chunk(
+            run,
+            self.works[0]._replace(blocks=np.concatenate(blocks)),
+            threads,
+            _chunk_config(run, self.begin, self.end),
+        )
+        self.seconds_per_position = (perf_counter() - start) / max(self.end - self.begin, 1)
+        self.works.clear()
 
 
 def _expected_pairs(run: _Run) -> int:
@@ -224,9 +273,8 @@ def _chunk_config(run: _Run, begin: int, end: int) -> kernel.SGDConfig:
     """Return the settings of the steps from one position to another."""
     if not run.settings.until_converged:
         return run.config
-    first, last = run.learning_rate.at(begin), run.learning_rate.at(end)
-    decay = (first - last) / max(end - begin, 1)
-    return run.config._replace(learning_rate=first + decay * begin, rate_decay=decay)
+    rate, decay = run.learning_rate.line(begin, end)
+    return run.config._replace(learning_rate=rate, rate_decay=decay)
 
 
 def _train_chunk(run: _Run, work: kernel.Work, threads: Threads, config: kernel.SGDConfig) -> None:

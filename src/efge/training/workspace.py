@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from efge.kernels import sgd as kernel
-from efge.kernels.sgd_rows import CENTERS_PER_POOL, N_SHARDS, Round, Workspace
+from efge.kernels.sgd_rows import CENTERS_PER_POOL, Round, Workspace
 from efge.kernels.sgd_step import N_COUNTERS
 from efge.training.corpus import Corpus
 from efge.training.huffman import NO_TREE, Tree
@@ -21,7 +21,10 @@ from efge.training.tables import Floats, padded_width
 # In a round, between two merges, an average node is a center at most this often, and the most frequent node this often.
 _AVERAGE_VISITS, _MAX_VISITS = 0.1, 4.0
 # Largest number of blocks in a round, and of bytes for their copies, which should stay in the cache.
-_MAX_BLOCKS, _MAX_COPY_BYTES = 64, 1 << 25
+_MAX_BLOCKS, _MAX_COPY_BYTES = 256, 1 << 25
+# Number of shards of a round's rows: one for two blocks, within these bounds. Each costs time with every block, so that
+# there are no more than many threads need.
+_MIN_SHARDS, _MAX_SHARDS = 4, 32
 # If a round observes an inner node of the tree more often than this, the changes of its blocks are averaged, not added.
 _MAX_OBSERVATIONS = 36.0
 # Multiplications between two reports of progress: some tenths of a second.
@@ -45,7 +48,7 @@ def make_workspace(
         current=current,
         next=following,
         upcoming=upcoming,
-        slots=np.zeros(4 * rows + N_SHARDS, np.uint32),
+        slots=np.zeros(4 * rows + len(current.copy_start), np.uint32),
         first_row=np.zeros(rows, np.uint32),
         firsts=np.zeros((rows, 2), np.uint32),
         n_nodes=len(corpus.visits),
@@ -66,6 +69,7 @@ def _blocks_per_round(corpus: Corpus, rows_per_block: int, dim: int) -> int:
 
 
 def _make_round(n_blocks: int, rows: int, path_steps_per_row: int) -> Round:
+    n_shards = min(max(n_blocks // 2, _MIN_SHARDS), _MAX_SHARDS)
     return Round(
         row_node=np.zeros(rows, np.int32),
         row_location=np.zeros(2 * rows, np.int64),
@@ -75,11 +79,11 @@ def _make_round(n_blocks: int, rows: int, path_steps_per_row: int) -> Round:
         path_start=np.zeros(rows, np.int64),
         path_step=np.zeros(rows * path_steps_per_row, np.int32),
         shard_row=np.zeros(rows, np.int32),
-        shard_start=np.zeros((n_blocks, N_SHARDS + 2), np.int64),
+        shard_start=np.zeros((n_blocks, n_shards + 2), np.int64),
         first_copy=np.zeros((2, 2 * rows), np.int32),
         other_copy=np.zeros((2, 2 * rows, 2), np.int32),
-        copy_start=np.zeros(N_SHARDS, np.int64),
-        copy_count=np.zeros((N_SHARDS, 2, 2), np.int64),
+        copy_start=np.zeros(n_shards, np.int64),
+        copy_count=np.zeros((n_shards, 2, 2), np.int64),
     )
 
 
@@ -97,9 +101,8 @@ def merge_scale(corpus: Corpus, tree: Tree, n_blocks: int) -> Floats:
     return np.clip(_MAX_OBSERVATIONS / np.maximum(observations, 1e-9), 1 / n_blocks, 1.0).astype(np.float32)
 
 
-def positions_per_chunk(corpus: Corpus, n_blocks: int, width: int) -> int:
-    """Return the positions of walks between two reports of progress: whole rounds, some tenths of a second at most."""
+def rounds_per_chunk(corpus: Corpus, n_blocks: int, width: int) -> int:
+    """Return the rounds between two reports of progress: some tenths of a second at most."""
     operations = width * max(1, corpus.pairs // max(corpus.positions, 1))
     positions = min(_CHUNK_OPERATIONS // operations, corpus.positions // N_EVALUATIONS)
-    per_round = max(n_blocks * corpus.longest_block, 1)
-    return max(1, positions // per_round) * per_round
+    return max(1, positions // max(n_blocks * corpus.longest_block, 1))

@@ -27,13 +27,15 @@ from efge.graph.text_lines import TextSource
 from efge.io.atomic import atomic_write
 from efge.io.files import display_name, open_input
 from efge.kernels import text as text_kernel
+from efge.kernels.blocks import pack_walks
 from efge.kernels.random import random_integers, random_permutation
 from efge.random import resolve_seed, stream_key
 from efge.system import available_threads
 from efge.walks.strategies import CorpusWalk, Stepper, Strategy, as_strategy
 
-# Nodes in a batch: enough to keep threads busy, few enough to stay in the cache.
-_BATCH_NODES = 1 << 21
+# Positions in a batch, at least and at most; in between, this number for each node of the graph. Each batch costs every
+# thread some time to begin with, which counts where many threads train a large graph.
+_MIN_BATCH, _MAX_BATCH, _BATCH_PER_NODE = 1 << 21, 1 << 23, 40
 # A batch with more nodes than this is divided into several chunks per thread, so that a thread that is slowed down by
 # other work takes fewer of them.
 _SMALL_BATCH_NODES, _CHUNKS_PER_THREAD = 1 << 14, 2
@@ -69,7 +71,9 @@ class WalkBatch:
         np.cumsum(lengths, out=offsets[1:])
         if offsets[-1] == walks.size:
             return cls(walks.reshape(-1), offsets)
-        return cls(walks[np.arange(walks.shape[1]) < lengths[:, None]], offsets)
+        nodes = np.empty(int(offsets[-1]), walks.dtype)
+        pack_walks(walks, offsets, nodes)
+        return cls(nodes, offsets)
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -251,7 +255,8 @@ class Walks:
 
     def _starts(self, epoch: int) -> Iterator[Nodes]:
         """Yield the first nodes of the walks of each batch; a batch may extend over several passes."""
-        size = max(1, _BATCH_NODES // self.walk_length)
+        positions = min(max(_BATCH_PER_NODE * self.graph.n_nodes, _MIN_BATCH), _MAX_BATCH)
+        size = max(1, positions // self.walk_length)
         chunks: list[Nodes] = []
         missing = size
         for number in range(self.walks_per_node):
