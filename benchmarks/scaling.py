@@ -4,13 +4,13 @@
     python benchmarks/scaling.py --nodes 200000 --walks 2 --blocks 128     # a trial of another size of rounds
 
 A run with one thread measures every task of every round, and everything else that a fit does. The tasks of a round are
-then scheduled on T workers: a worker that is free takes the next task, as in the kernel. Taking a task, and meeting at a
-barrier, cost what it takes to hand a cache line from core to core, at a barrier once for each worker. To begin a call of
-the kernel costs each worker some time, one after the other, as Python's lock is held. What is not divided into tasks is
-serial. The prediction is compared with the measured time of a fit with one and with two threads.
+then scheduled on T workers: a free worker takes the next task, as in the kernel. Each time that a worker takes a
+task, comes to a barrier or hears that all are there, a cache line is handed from core to core, which takes its time and
+is done for one worker after the other. To begin a call of the kernel costs each worker some time, one after the other,
+as Python's lock is held. What is not divided into tasks is serial. The prediction is compared with the measured time of
+a fit with one and with two threads.
 
-What it leaves out: memory bandwidth that cores share, lower clocks when all cores are busy, and several sockets. So it is
-an upper bound, by the structure of the work.
+What it leaves out: memory bandwidth that cores share, lower clocks when all cores are busy, and several sockets.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import heapq
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,8 +32,10 @@ import numpy.typing as npt
 import efge
 from arena import Inputs
 from efge.families.builtin import as_family
+from efge.kernels import sgd as kernel
 from efge.training import trainer
 from efge.training.corpus import Corpus
+from efge.training.workers import Threads
 from records import save
 from scaling_kernels import pass_around, read_cycles, timed_train
 
@@ -182,35 +184,41 @@ def call_seconds(trials: int = 2000) -> float:
     run = trainer._prepare(Corpus(walks, settings.window, 1), as_family("bernoulli"), settings)
     (work, _), *_ = run.corpus.chunks(1, 1)
     nothing = work._replace(blocks=work.blocks[:1])
-    with trainer.Threads(2) as threads:
+    with Threads(2) as threads:
         begin = time.process_time()
         for _ in range(trials):
-            threads._pool.submit(trainer.kernel.train, 0, 1, nothing, run.model, run.config, run.workspace).result()
+            threads._pool.submit(kernel.train, 0, 1, nothing, run.model, run.config, run.workspace).result()
         return (time.process_time() - begin) / trials
 
 
-def schedule(tasks: Sequence[float] | Seconds, workers: int, take: float) -> float:
-    """Return when all tasks are done if each free worker takes the next one; taking one keeps others from it."""
-    if workers == 1:
-        return float(np.sum(tasks))
-    free, counter = [0.0] * workers, 0.0
+def schedule(tasks: Seconds, free: list[float], handover: float) -> list[float]:
+    """Return when each worker is free again, if each takes the next task when it is; takers wait for each other."""
+    free, counter = sorted(free), 0.0
     for task in tasks:
-        counter = max(counter, free[0]) + take
+        counter = max(counter, free[0]) + handover
         heapq.heapreplace(free, counter + float(task))
-    return max(free)
+    return free
+
+
+def meet(free: list[float], handover: float) -> list[float]:
+    """Return when each worker leaves a barrier: arrivals are counted one by one, and the news reaches one by one."""
+    arrived = 0.0
+    for time_of_arrival in sorted(free):
+        arrived = max(arrived, time_of_arrival) + handover
+    return [arrived + (number + 1) * handover for number in range(len(free))]
 
 
 def predict(measured: Profile, workers: int) -> float:
     """Return the seconds of a fit with this number of workers."""
     handover = measured.handover if workers > 1 else 0.0
-    barriers = 2 * workers * handover
     rounds = measured.rounds[:: max(1, len(measured.rounds) // 500)]
-    sampled = sum(
-        schedule(tasks, workers, handover) + schedule(merges, workers, handover) + barriers for tasks, merges in rounds
-    )
+    free = [0.0] * workers
+    for tasks, merges in rounds:
+        for stage in (tasks, merges):
+            free = meet(schedule(stage, free, handover), handover)
     shared = sum(value / min(workers, MAX_WORKERS.get(kind, workers)) for kind, value in measured.shared.items())
     calls = measured.calls * workers * measured.call
-    return sampled * len(measured.rounds) / len(rounds) + shared + measured.serial + calls
+    return max(free) * len(measured.rounds) / len(rounds) + shared + measured.serial + calls
 
 
 def measure_fit(graph: efge.Graph, walks: int, threads: int) -> float:
@@ -224,11 +232,14 @@ def main() -> None:
     parser.add_argument("--nodes", type=int, nargs="+", default=list(SIZES))
     parser.add_argument("--walks", type=int, help="walks from each node that are measured")
     parser.add_argument("--blocks", type=int, help="blocks of a round, for a trial that is not recorded")
+    parser.add_argument("--handover", type=float, help="nanoseconds to hand over a cache line, if not measured")
     options = parser.parse_args()
     program = f"benchmarks/scaling.py, efge {efge.__version__}"
     for nodes in options.nodes:
         graph, walks = load_graph(nodes), options.walks or SIZES.get(nodes, 2)
         measured = profile(graph, walks, options.blocks)
+        if options.handover is not None:
+            measured = measured._replace(handover=options.handover * 1e-9)
         one = predict(measured, 1)
         rows = []
         for workers in WORKERS:

@@ -1,4 +1,4 @@
-"""Kernels of `scaling.py`: training in one thread that writes down the cycles of each task, and a game of two threads."""
+"""Kernels of `scaling.py`: training in one thread that writes down the cycles of each task, and two that take turns."""
 
 from llvmlite import ir
 from numba import njit, types
