@@ -36,6 +36,7 @@ from efge.kernels import sgd as kernel
 from efge.training import trainer
 from efge.training.corpus import Corpus
 from efge.training.workers import Threads
+from efge.walks.walks import batch_positions
 from records import save
 from scaling_kernels import pass_around, read_cycles, timed_train
 
@@ -121,7 +122,7 @@ def profile(graph: efge.Graph, walks: int, n_blocks: int | None) -> Profile:
     serial = max(total - sum(seconds.values()) - train_seconds, 0.0)
     # Evaluations, initial vectors and the rest do not depend on the number of walks.
     per_walk = {kind: value * scale for kind, value in seconds.items() if kind in ("walks", "planning")}
-    batches = len(graph) * 10 * WALKS_PER_NODE / min(max(40 * len(graph), 1 << 21), 1 << 23)
+    batches = len(graph) * 10 * WALKS_PER_NODE / batch_positions(len(graph))
     calls = round(max(batches, 20))
     return Profile(rounds * round(scale), seconds | per_walk, serial, calls, call_seconds(), handover_seconds())
 

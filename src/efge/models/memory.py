@@ -13,11 +13,12 @@ from efge.models.efge import EFGE
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.tables import padded_width, starts_from_factors
 from efge.walks.strategies import Node2VecWalk, UniformWalk
+from efge.walks.walks import batch_positions
 
-# Python, the libraries and the compiled code; and the most that training needs besides for any graph: copies of rows
-# for the blocks of a round, walks that are being made, and walks that are being trained on. Measured by
+# Python, the libraries and the compiled code; and what training needs besides, at most: copies of rows for the blocks
+# of a round; and for each position of a batch, walks that are being made, planned, and trained on. Measured by
 # benchmarks/memory.py.
-_PROGRAM_BYTES, _ROUND_BYTES = 185e6, 60e6
+_PROGRAM_BYTES, _ROUND_BYTES, _BYTES_PER_POSITION = 185e6, 16e6, 31
 # Tables, and bytes per neighbor of a node, while a start from factors of the edges is computed: the two tables of
 # vectors, two of factors, and those of the singular value decomposition. Measured by tracemalloc.
 _START_TABLES, _START_BYTES_PER_NEIGHBOR = 8, 40
@@ -177,7 +178,7 @@ def _walk_bytes(size: _GraphSize, model: Any) -> int:
     walks_per_node = MAX_WALKS_PER_NODE if model.walks_per_node == "auto" else model.walks_per_node
     check_positive_integers(walks_per_node=walks_per_node)
     in_progress: float = 40.0 * size.nodes * walks_per_node * model.walk_length
-    return walks + round(min(_ROUND_BYTES, in_progress))
+    return walks + round(min(_ROUND_BYTES + _BYTES_PER_POSITION * batch_positions(size.nodes), in_progress))
 
 
 def _name_bytes(graph: Graph) -> int:

@@ -35,13 +35,24 @@ from efge.walks.strategies import CorpusWalk, Stepper, Strategy, as_strategy
 
 # Positions in a batch, at least and at most; in between, this number for each node of the graph. Each batch costs every
 # thread some time to begin with, which counts where many threads train a large graph.
-_MIN_BATCH, _MAX_BATCH, _BATCH_PER_NODE = 1 << 21, 1 << 23, 40
+_MIN_BATCH, _MAX_BATCH, _BATCH_PER_NODE = 1 << 21, 1 << 22, 40
 # A batch with more nodes than this is divided into several chunks per thread, so that a thread that is slowed down by
 # other work takes fewer of them.
 _SMALL_BATCH_NODES, _CHUNKS_PER_THREAD = 1 << 14, 2
 _HELD_OUT_EVERY = 100
 # Longer walks of a corpus are cut at this number of nodes, so that memory stays bounded; pairs across a cut are lost.
 _MAX_WALK_LENGTH = 1 << 10
+
+
+def batch_positions(n_nodes: int) -> int:
+    """Return the number of positions of the walks in a batch.
+
+    Examples
+    --------
+    >>> batch_positions(1000) == 2**21
+    True
+    """
+    return min(max(_BATCH_PER_NODE * n_nodes, _MIN_BATCH), _MAX_BATCH)
 
 
 @dataclass(frozen=True)
@@ -255,8 +266,7 @@ class Walks:
 
     def _starts(self, epoch: int) -> Iterator[Nodes]:
         """Yield the first nodes of the walks of each batch; a batch may extend over several passes."""
-        positions = min(max(_BATCH_PER_NODE * self.graph.n_nodes, _MIN_BATCH), _MAX_BATCH)
-        size = max(1, positions // self.walk_length)
+        size = max(1, batch_positions(self.graph.n_nodes) // self.walk_length)
         chunks: list[Nodes] = []
         missing = size
         for number in range(self.walks_per_node):
