@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
-from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from efge.graph.graph import Graph
@@ -65,13 +64,18 @@ def _compute_information(graph: Graph) -> float:
             w = np.ldexp(graph.weights[begin : begin + len(columns)], -exponent)
             rows = np.searchsorted(graph.indptr, np.arange(begin, begin + len(columns)), side="right") - 1
             leaving[rows[0] : rows[-1] + 1] += np.bincount(rows - rows[0], w)
-            information += float(xlogy(w, w).sum())
+            information += _sum_of_logs(w)
         if graph.directed:
             np.add.at(entering, columns, w)
     total = float(leaving.sum())
     for sums in (leaving, entering if graph.directed else leaving):
-        information -= float(xlogy(sums, sums).sum())
+        information -= _sum_of_logs(sums)
     return information / total + np.log(total) if total else np.nan
+
+
+def _sum_of_logs(values: Floats) -> float:
+    """Return the sum of x log x, which is 0 for 0."""
+    return float(np.sum(values * np.log(np.where(values > 0, values, 1.0))))
 
 
 def factor_edges(graph: Graph, dim: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
