@@ -260,7 +260,7 @@ def main() -> None:
             costs = [[nodes, round(measured.handover * 1e9), round(measured.call * 1e6, 1)]]
             save("scaling", "costs", ["nodes", "ns to hand over", "us to begin a call"], costs, program, key=1)
             seconds = [min(measure_fit(graph, walks, threads) for _ in range(2)) for threads in (1, 2)]
-            ratio = [[nodes, walks, *(round(value, 2) for value in seconds), round(2 * predict(measured, 2) / one, 3)]]
+            ratio = [[nodes, walks, *(round(value, 2) for value in seconds), round(one / predict(measured, 2) / 2, 3)]]
             columns = ["nodes", "walks", "one thread", "two threads", "predicted fraction of two"]
             save("scaling", "measured", columns, ratio, program, key=1)
 
