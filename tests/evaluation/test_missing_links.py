@@ -31,7 +31,7 @@ def test_links_are_those_of_scoring_all_pairs(monkeypatch, directed, family):
     model = efge.EFGE(family, dim=4, walks_per_node=5, seed=1, threads=1).fit(graph)
     nodes = list(graph)[5:8]
     # Several blocks of few rows, as in a large graph.
-    monkeypatch.setattr(module, "_BLOCK_PAIRS", 130)
+    monkeypatch.setattr(module, "_TILE", (4, 7))
     for chosen in (None, nodes):
         for k in (1, 7, 10_000):
             found = efge.missing_links(model, graph, k, nodes=chosen, threads=2)

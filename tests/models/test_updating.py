@@ -58,7 +58,7 @@ def test_an_update_moves_what_has_changed_most(model):
 
 
 def test_rows_that_no_walk_or_negative_reaches_keep_their_bytes(monkeypatch):
-    monkeypatch.setattr(updating, "_WALKS_PER_NODE", 1)
+    monkeypatch.setattr(updating, "_WALKS_PER_EDGE", 1)
     many = nx.disjoint_union_all([nx.complete_graph(4)] * 500)
     model = efge.EFGE(propagate=None, **QUICK).fit(many)
     before = model.embedding_
