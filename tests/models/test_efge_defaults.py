@@ -68,7 +68,7 @@ def mean_length(vectors):
 
 def test_the_defaults_are_bernoulli_automatic_walks_and_the_band_pass_filter():
     model = efge.EFGE()
-    assert (model.family, model.dim, model.walks_per_node, model.window) == ("bernoulli", 128, "auto", 5)
+    assert (model.family, model.dim, model.walks_per_node, model.window) == ("bernoulli", 128, "auto", "auto")
     assert (model.init, model.propagate) == ("auto", "auto")
 
 
@@ -205,8 +205,26 @@ def test_an_easy_graph_needs_fewer_walks_than_there_are():
     model = efge.EFGE(dim=16, seed=0).fit(graph)
     assert 12 <= model.walks_per_node_ < 60
     assert model.converged_ is True
-    pairs_per_walk = 2 * 5 * 10 - 5 * 6
+    pairs_per_walk = 2 * model.window_ * 10 - model.window_ * (model.window_ + 1)
     assert model.walks_per_node_ == model.history_["pairs"][-1] / graph.n_nodes / pairs_per_walk
+
+
+def test_contexts_are_closer_where_a_few_steps_lead_anywhere(dense):
+    """A graph is dense by its degrees and by what an edge tells; an automatic window is the same as the given one."""
+    assert dense[0].degrees.mean() > 10
+    automatic, given = (efge.EFGE(dim=8, window=window, seed=0).fit(dense[0]) for window in ("auto", 2))
+    assert automatic.window_ == 2
+    assert same_bytes(automatic, given)
+    assert efge.EFGE(dim=8, seed=0).fit(SPARSE).window_ == 5
+    assert efge.EFGE(dim=8, seed=0).fit(nx.complete_graph(10)).window_ == 5
+    assert efge.EFGE(dim=8, seed=0).fit(nx.random_regular_graph(20, 2000, seed=0)).window_ == 5
+
+
+def test_a_fitted_model_keeps_its_window_for_nodes_that_come_later(dense, dense_model, tmp_path):
+    assert dense_model._settings().window == 2
+    dense_model.save(tmp_path / "model.npz")
+    assert efge.EFGE.load(tmp_path / "model.npz")._settings().window == 2
+    assert dense_model.get_params()["window"] == "auto"
 
 
 def test_what_is_left_to_learn_uses_all_walks():

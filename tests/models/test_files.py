@@ -128,7 +128,14 @@ def test_the_file_is_an_archive_of_arrays_and_json(tmp_path):
     assert header["efge"] == efge.__version__
     assert header["estimator"] == "EFGE"
     assert header["parameters"]["family"] == {"family": "normal", "parameters": {"sigma": 0.5}}
-    values = {"seed_": 1, "walks_per_node_": 3.0, "converged_": False, "directed_": False, "n_updates_": 0}
+    values = {
+        "seed_": 1,
+        "walks_per_node_": 3.0,
+        "window_": 5,
+        "converged_": False,
+        "directed_": False,
+        "n_updates_": 0,
+    }
     assert header["values"] == values
     assert header["diagnostics"] == asdict(model.diagnostics_)
     assert header["history"] == model.history_

@@ -138,7 +138,8 @@ def test_fold_in_walks_against_directions_too():
     model = efge.EFGE(propagate=None, **QUICK).fit(efge.as_graph(ring, directed=True))
     grown = efge.as_graph([(i, "new") for i in range(8)], directed=True)
     vectors = embed(model, grown, "fold-in")
-    assert np.linalg.norm(vectors["new"] - embed(model, grown, "average")["new"]) > 0.1
+    # A node that no walk sees would keep the average, with which fold-in begins.
+    assert np.linalg.norm(vectors["new"] - embed(model, grown, "average")["new"]) > 0.01
     full = efge.Embedding(np.vstack([model.embedding_.vectors, [vectors["new"]]]), [*range(16), "new"])
     assert all(node < 8 for node, _ in full.neighbors("new", k=4))
 

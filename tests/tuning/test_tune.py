@@ -127,7 +127,7 @@ def test_held_out_edges_are_scored_by_the_better_of_dot_product_and_cosine():
 
 
 def test_filters_that_share_a_training_give_the_vectors_of_separate_fits():
-    model = efge.EFGE(dim=4, walks_per_node=4, seed=0, propagate=None).fit(GRAPH)
+    model = efge.EFGE(dim=4, window=5, walks_per_node=4, seed=0, propagate=None).fit(GRAPH)
     for candidate in efge.tuning.space.make_candidates(SPACE | {"window": [5], "propagate": [None, "auto", "average"]}):
         alone = trials.configured(candidate, 0, 1).fit(GRAPH).embedding_
         assert trials._filtered(model, candidate, GRAPH, 1) == alone

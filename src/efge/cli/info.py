@@ -149,8 +149,10 @@ def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: boo
 
 def _estimate_seconds(graph: Graph, dim: int) -> float:
     """Estimate the time that embedding takes with default settings, if training converges after the usual walks."""
+    from efge.models.efge import choose_window
+
     model = efge.EFGE()
-    window = min(model.window, model.walk_length - 1)
+    window = min(choose_window(graph), model.walk_length - 1)
     pairs_per_walk = 2 * window * model.walk_length - window * (window + 1)
     cores = available_threads()
     is_cached = 8 * graph.n_nodes * dim < _CACHE_BYTES

@@ -57,9 +57,9 @@ PARAMETERS = {
     ),
     "walk_length": Parameter(int, "10", "Number of nodes in a walk.", _WALK_MODELS),
     "window": Parameter(
-        int,
-        "5; DeepWalk, Node2Vec and NetMF 10",
-        "Number of steps before and after a node that count as its context.",
+        str,
+        "auto; DeepWalk, Node2Vec and NetMF 10",
+        "Number of steps before and after a node that count as its context, or auto.",
         (*_WALK_MODELS, "NetMF"),
     ),
     "negatives": Parameter(

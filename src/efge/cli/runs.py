@@ -270,7 +270,7 @@ def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str,
         "seconds": round(seconds, 3),
         "log_likelihood": likelihoods[-1] if likelihoods else None,
         "diagnostics": model.diagnostics_.to_dict(),
-        **({"walks_per_node": model.walks_per_node_, "converged": model.converged_} if _trains_on_walks(model) else {}),
+        **(_describe_training(model) if _trains_on_walks(model) else {}),
     }
 
 
@@ -291,6 +291,10 @@ def make_update_record(
         "log_likelihood": likelihoods[-1] if likelihoods else None,
         "diagnostics": model.diagnostics_.to_dict(),
     }
+
+
+def _describe_training(model: Any) -> dict[str, Any]:
+    return {"window": model.window_, "walks_per_node": model.walks_per_node_, "converged": model.converged_}
 
 
 def describe_walks(model: Any) -> str:

@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
+from scipy.special import xlogy
 from threadpoolctl import threadpool_limits
 
 from efge.graph.graph import Graph
@@ -53,18 +54,24 @@ def mean_edge_information(graph: Graph) -> float:
 
 
 def _compute_information(graph: Graph) -> float:
-    weights, _ = scale_by_power_of_two(graph.to_scipy())
-    sums = np.asarray(weights.sum(axis=1), np.float64), np.asarray(weights.sum(axis=0), np.float64)
-    total, information = float(sums[0].sum()), 0.0
-    for begin in range(0, len(weights.indices), _EDGES_PER_CHUNK):
-        w = weights.data[begin : begin + _EDGES_PER_CHUNK]
-        row = np.searchsorted(weights.indptr, np.arange(begin, begin + len(w)), side="right") - 1
-        # A weight that is hundreds of orders of magnitude below the largest one has become zero, and adds nothing.
-        positive = w > 0
-        w, row, column = w[positive], row[positive], weights.indices[begin : begin + len(w)][positive]
-        ratios = np.log(w) + np.log(total) - np.log(sums[0][row]) - np.log(sums[1][column])
-        information += float(np.sum(w * ratios))
-    return information / total if total else np.nan
+    """Compute the mean from sums over nodes: the logarithm of each factor is summed by itself."""
+    total, information = 0.0, 0.0
+    leaving, entering = np.zeros(graph.n_nodes), np.zeros(graph.n_nodes)
+    exponent = 0 if graph.weights is None else int(np.frexp(graph.weights.max(initial=0.0))[1])
+    for begin in range(0, len(graph.indices), _EDGES_PER_CHUNK):
+        columns = graph.indices[begin : begin + _EDGES_PER_CHUNK]
+        rows = np.searchsorted(graph.indptr, np.arange(begin, begin + len(columns)), side="right") - 1
+        w = np.ones(len(columns))
+        if graph.weights is not None:
+            w = np.ldexp(graph.weights[begin : begin + len(columns)], -exponent)
+        leaving[rows[0] : rows[-1] + 1] += np.bincount(rows - rows[0], w)
+        if graph.directed:
+            np.add.at(entering, columns, w)
+        total += float(w.sum())
+        information += float(xlogy(w, w).sum())
+    for sums in (leaving, entering if graph.directed else leaving):
+        information -= float(xlogy(sums, sums).sum())
+    return information / total + np.log(total) if total else np.nan
 
 
 def factor_edges(graph: Graph, dim: int, seed: int) -> tuple[Vectors, Vectors, Floats]:

@@ -41,6 +41,7 @@ _FILTER_MAP = "filter_map_"
 _VALUES: dict[str, type] = {
     "seed_": int,
     "walks_per_node_": float,
+    "window_": int,
     "converged_": bool,
     "directed_": bool,
     "beta_": float,

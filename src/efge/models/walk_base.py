@@ -71,6 +71,10 @@ class WalkEmbedder(NodeEmbedder):
     def _settings(self) -> Settings:
         raise NotImplementedError
 
+    def _settings_for(self, graph: Graph) -> Settings:
+        """Return the settings to train with on a graph."""
+        return self._settings()
+
     def _strategy(self) -> Strategy | str:
         raise NotImplementedError
 
@@ -131,9 +135,11 @@ class WalkEmbedder(NodeEmbedder):
         >>> efge.EFGE(dim=4).fit(walks).embedding_.names.tolist()
         ['a', 'b', 'c']
         """
-        settings, family = self._settings(), self._family()
+        # Before anything else, parameters are checked as far as they can be without a graph.
+        _, family = self._settings(), self._family()
         checkpoints = _prepare_checkpoints(checkpoint)
         walks = self._make_walks(X, checkpoints)
+        settings = self._settings_for(walks.graph)
         if walks is X or isinstance(walks.strategy, CorpusWalk):
             # All walks that were given are used.
             settings = replace(settings, until_converged=False)

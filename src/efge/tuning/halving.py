@@ -106,6 +106,7 @@ def work_of(candidate: Candidate) -> float:
     if not hasattr(estimator, "walk_length"):
         return 1.0
     walks = FULL_WALKS if estimator.walks_per_node == "auto" else int(estimator.walks_per_node)
-    length, window = int(estimator.walk_length), min(int(estimator.window), int(estimator.walk_length) - 1)
+    length, window = int(estimator.walk_length), 5 if estimator.window == "auto" else int(estimator.window)
+    window = min(window, length - 1)
     pairs = 2 * window * length - window * (window + 1)
     return walks / FULL_WALKS * pairs / 70 * int(estimator.dim) / 128

@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from efge.errors import EvaluationError, check_positive_integers
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
-from efge.models.efge import EFGE
+from efge.models.efge import EFGE, choose_window
 from efge.tuning.advice import advise, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds
 from efge.tuning.results import Results, Row
@@ -145,7 +146,7 @@ class _Search:
 
     def __init__(self, task: Task, candidates: list[Candidate], metric: str, progress: Progress | None) -> None:
         self.task, self.progress = task, progress or (lambda done, total, note: None)
-        self.trainings = _in_order(group_by_training(candidates), task.seed)
+        self.trainings = _in_order(group_by_training(candidates), task.graph, task.seed)
         self.results = Results(candidates, metric, task.overlap)
         self.notes: list[str] = []
         self.done = self.total = 0.0
@@ -221,18 +222,23 @@ class _Search:
         notes = list(self.notes)
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
-        advice = advise(rows, _default_row(rows), explain_windows(graph, targets))
+        advice = advise(rows, _default_row(rows, graph), explain_windows(graph, targets))
         return Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
 
 
-def _in_order(trainings: list[Training], seed: int) -> list[Training]:
+def _in_order(trainings: list[Training], graph: Graph, seed: int) -> list[Training]:
     """Return the training with the default settings first, and the others at random: not all of them may take part."""
-    default = Candidate(EFGE()).training()
+    default = Candidate(_default_estimator(graph)).training()
     order = np.random.default_rng([seed, 2]).permutation(len(trainings))
     shuffled = [trainings[i] for i in order]
     return sorted(shuffled, key=lambda training: training[0].training() != default)
 
 
-def _default_row(rows: Sequence[Row]) -> Row | None:
-    default = Candidate(EFGE()).key()
+def _default_estimator(graph: Graph) -> EFGE:
+    """Return EFGE with what its defaults become on a graph, as far as spaces name it."""
+    return EFGE(window=choose_window(graph))
+
+
+def _default_row(rows: Sequence[Row], graph: Graph) -> Row | None:
+    default = Candidate(_default_estimator(graph)).key()
     return next((row for row in rows if row.candidate.key() == default), None)
