@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
-from efge.graph.names import Names, name_array
+from efge.graph.names import Names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -238,17 +238,20 @@ def drift(embeddings: Iterable[Any], *, aligned: bool = False) -> Drift:
 
 
 def _rows_by_snapshot(snapshots: list[Embedding]) -> tuple[Names, list[Rows]]:
-    """Return all names, in the order of their first appearance, and the place of each snapshot's names among them."""
-    every, found = snapshots[0], [np.arange(len(snapshots[0]))]
-    for snapshot in snapshots[1:]:
+    """Return the names of all snapshots but the last, in the order of their first appearance, and their places.
+
+    Nodes that the last snapshot has alone cannot have moved; their place is -1.
+    """
+    every, found = snapshots[0], []
+    for snapshot in snapshots[:-1]:
         rows = every._index.rows(snapshot.names)
         new = rows < 0
-        rows[new] = len(every) + np.arange(new.sum())
         if new.any():
+            rows[new] = len(every) + np.arange(new.sum())
             names = [*every.names.tolist(), *snapshot.names[new].tolist()]
             every = Embedding._owning(np.zeros((len(names), 1), np.float32), names)
         found.append(rows)
-    return name_array(every.names), found
+    return every.names, [*found, every._index.rows(snapshots[-1].names)]
 
 
 def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[Rows, Floats, float]:
@@ -260,9 +263,11 @@ def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[Rows, Floats,
         unexplained, rotated = alignment.unexplained, alignment.embedding
     rows = old._index.rows(rotated.names)
     common = np.flatnonzero(rows >= 0)
-    first, second = old.vectors[rows[common]].astype(np.float64), rotated.vectors[common].astype(np.float64)
-    products = np.einsum("ij,ij->i", first, second)
-    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    first, second = old.vectors[rows[common]], rotated.vectors[common]
+    products, *squares = (
+        np.einsum("ij,ij->i", x, y, dtype=np.float64) for x, y in ((first, second), (first, first), (second, second))
+    )
+    norms = np.sqrt(squares[0]) * np.sqrt(squares[1])
     same = (first == second).all(axis=1)
     cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     # Rounding errors of equal vectors are not a move, and zeros that stay zeros do not move either.

@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ive
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
@@ -256,10 +257,16 @@ class _Propagator:
         list(map(task, self._tasks) if self._pool is None else self._pool.map(task, self._tasks))
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    """Return what limits the threads of NumPy's products; to find it takes as long as to filter a small graph."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def _propagator(graph: Graph, threads: int) -> Iterator[_Propagator]:
     # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         if threads == 1:
             yield _Propagator(graph, threads, None)
             return
