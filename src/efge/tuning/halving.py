@@ -1,4 +1,4 @@
-"""Successive halving: every candidate is trained on few walks, the better third on all, and the best two repeatedly."""
+"""Successive halving: every candidate is trained on few walks, the better third on all, and the best two once more."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from efge.errors import EvaluationError, check_positive_integers
 from efge.tuning.space import Candidate
 
 # Walks of a full trial, if the number is not a parameter of the space, and the fraction of them in the first round.
-FULL_WALKS = 20
-FIRST_FRACTION = 0.3
+FULL_WALKS = 12
+FIRST_FRACTION = 1 / 3
 _KEPT = 3
 _FINALISTS = 2
-_REPEATS = 3
+# Repeats of the best, and of all if there are not more.
+_REPEATS, _REPEATS_OF_FEW = 2, 3
 # Fewer trainings than this are worth all walks at once.
 _MIN_FOR_FIRST_ROUND = 5
 # Part of a time budget that is planned for: a trial may take longer than the first one suggests.
@@ -39,12 +40,12 @@ def plan_rounds(n: int) -> list[Round]:
     >>> plan_rounds(12)[1]
     Round(fraction=1.0, repeats=(0,), trainings=4)
     >>> sum(len(one.repeats) * one.trainings for one in plan_rounds(12))
-    20
+    18
     """
     if n == 1:
         return [Round(1.0, (0,), 1)]
     if n <= _FINALISTS:
-        return [Round(1.0, tuple(range(_REPEATS)), n)]
+        return [Round(1.0, tuple(range(_REPEATS_OF_FEW)), n)]
     final = Round(1.0, tuple(range(1, _REPEATS)), _FINALISTS)
     if n < _MIN_FOR_FIRST_ROUND:
         return [Round(1.0, (0,), n), final]
