@@ -5,9 +5,9 @@
 
 Every candidate of the default space is trained twice: on the whole graph, to be scored by Micro-F1 at 10, 50 and 90 %
 of the labels, and on 12 walks without a fifth of the edges, to be scored by held-out edges in several ways: by inner
-product, cosine, and the likelihood ratio of the unfiltered model; against uniform pairs, and pairs by degree. The way that
-`efge.tune` scores was chosen on the networks of `CHOSEN_ON`, before the others were looked at. Then `efge.tune` itself
-chooses, without labels and with them. Networks are where `quality.py` looks for them. Finished trainings are in
+product, cosine, and the likelihood ratio of the unfiltered model; against uniform pairs, and pairs by degree. The way
+that `efge.tune` scores was chosen on the networks of `CHOSEN_ON`, before the others were looked at. Then `efge.tune`
+itself chooses, without labels and with them. Networks are where `quality.py` looks for them. Finished trainings are in
 .choosing; what was measured goes into `results/choosing.json`.
 """
 

@@ -109,8 +109,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         The vectors of the nodes as centers, as they were trained; without `propagate`, the same as `embedding_`.
     context_embedding_ : Embedding
         The vectors of the nodes as contexts of others.
-    filter_map_ : array of shape (dim, dim), or None
-        The matrix that the filter multiplies means over neighbors by, which :meth:`transform` needs for new nodes.
+    filter_map_ : array of shape (dim, dim)
+        If there is a filter: the matrix that it multiplies means over neighbors by. New nodes need it.
     walks_per_node_ : float
         Number of walks from each node that were used.
     window_ : int
@@ -278,7 +278,10 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         return self.propagate
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
-        self.embedding_, self.filter_map_ = self._filtered(self.center_embedding_, walks, self._table_folder(storage))
+        self.embedding_, matrix = self._filtered(self.center_embedding_, walks, self._table_folder(storage))
+        vars(self).pop("filter_map_", None)
+        if matrix is not None:
+            self.filter_map_ = matrix
 
     def _filtered(self, centers: Embedding, walks: Walks, folder: Path | None = None) -> tuple[Embedding, Any]:
         """Return filtered vectors of a graph's nodes, and the filter's matrix; or the same ones if there is none."""
