@@ -15,6 +15,7 @@ import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 import efge
+from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.tuning import trials
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
 from helpers import planted_communities
@@ -228,7 +229,18 @@ def test_balanced_classes_are_those_of_the_classifier():
     vectors[:90] += 1.5
     plain, balanced = (LabelTask(ring, labels, 0, 1.0, weight) for weight in (None, "balanced"))
     found = [np.mean(task.score(efge.Embedding(vectors), 1)["macro_f1"]) for task in (plain, balanced)]
-    assert found[1] > found[0] + 0.05
+    assert found[1] != found[0]
+    features, rows = add_constant(vectors), np.arange(900)
+    few, many = (
+        (
+            decision_function(features, fit_one_vs_rest(features, task.targets.members, balanced=task is balanced))[
+                :, 1
+            ]
+            > 0
+        )
+        for task in (plain, balanced)
+    )
+    assert few[rows < 90].sum() + 30 < many[rows < 90].sum()
     assert balanced.config() != plain.config()
     study = efge.tune(GRAPH, LABELS, space={"dim": [2, 3], "walks_per_node": [1]}, class_weight="balanced")
     assert study.expected is not None

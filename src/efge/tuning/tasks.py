@@ -30,11 +30,9 @@ TEST_SIZE = 0.2
 # Pairs whose vectors are gathered at once.
 _CHUNK = 8192
 FOLDS = 5
-# The first repeat has only so many folds if there are many labelled nodes: it is to tell which candidates are behind.
-_FIRST_FOLDS, _MANY = 2, 1000
 # A quick score is that of a classifier after one step of Newton's method: with 7 to 17 classes, it takes a tenth of the
-# time or less, and differences between vectors are about the same.
-_QUICK_TOLERANCE = np.inf
+# time or less, and differences between vectors are about the same. It has only so many folds if there are many nodes.
+_QUICK_TOLERANCE, _QUICK_FOLDS, _MANY = np.inf, 2, 1000
 _TOLERANCE = 1e-4
 # Fraction of the labelled nodes that nothing is chosen by.
 LAST_SIZE = 0.2
@@ -48,6 +46,8 @@ class LinkTask:
     """
 
     metrics = ("average_precision", "auc")
+    # How often the best are trained; edges that are held out once are few.
+    repeats = 2
     # Test pairs for each training pair, by which repeats are correlated.
     overlap = TEST_SIZE / (1 - TEST_SIZE)
 
@@ -134,6 +134,8 @@ class LabelTask:
     """
 
     overlap = 1 / (FOLDS - 1)
+    # Folds are repeats already.
+    repeats = 1
 
     def __init__(self, graph: Graph, labels: Any, seed: int, C: float, class_weight: str | None = None) -> None:  # noqa: N803
         check_class_weight(class_weight)
@@ -165,10 +167,10 @@ class LabelTask:
         members = self.targets.members[self.development]
         folds = deal(members, FOLDS, np.random.default_rng([self.seed, 1, repeat]))
         tol = _QUICK_TOLERANCE if quick else _TOLERANCE
-        few = repeat == 0 and len(members) > _MANY
+        few = quick and len(members) > _MANY
         found = [
             self._evaluate(embedding, self.development[folds != fold], self.development[folds == fold], tol=tol)
-            for fold in range(_FIRST_FOLDS if few else FOLDS)
+            for fold in range(_QUICK_FOLDS if few else FOLDS)
         ]
         return {metric: [scores[metric] for scores in found] for metric in self.metrics}
 

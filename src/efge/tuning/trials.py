@@ -149,8 +149,11 @@ class TrialRunner:
         """Return the number of walks of a trial; None if the estimator's own setting is used."""
         if not hasattr(model, "walks_per_node"):
             return None
-        walks = FULL_WALKS if model.walks_per_node == "auto" else int(model.walks_per_node)
-        return math.ceil(fraction * walks)
+        if model.walks_per_node == "auto":
+            # Vectors that labels are to choose are those of the final model: some families need more walks than others.
+            own = fraction == 1 and isinstance(self.task, LabelTask)
+            return None if own else math.ceil(fraction * FULL_WALKS)
+        return math.ceil(fraction * int(model.walks_per_node))
 
     def config(self, trial: Trial) -> dict[str, Any]:
         """Return all that the scores of a trial depend on, besides filters."""
@@ -203,7 +206,7 @@ def _train_tables(model: EFGE, graph: Graph, progress: Callable[[Any], None]) ->
     # Only a family of the user's own may be wrong.
     family = model._pair_family() if isinstance(model.family, str) else model._family()
     settings = model._settings_for(graph)
-    if settings.patience is None:
+    if settings.patience is None and not settings.until_converged:
         settings = replace(settings, evaluations=1)
     walks = model._make_walks(graph, None)
     model._store_result(walks, train(walks, family, settings, progress))

@@ -52,10 +52,11 @@ def tune(  # noqa: PLR0913
     graph, and scored by cross-validation of a classifier on four fifths of the labelled nodes; the last fifth, which
     nothing is chosen by, then says what to expect.
 
-    All candidates are trained on 4 walks first, the better third of them on 12, and the best two once more with other
-    held-out data. Candidates that differ only in their filter share a training. With one thread, a study of
-    the default space takes about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number
-    of threads, also if it was interrupted.
+    All candidates are trained on 4 walks first. Without labels, the better third of them is then trained on 12, and the
+    best two once more with other held-out edges; with labels, the better third is fitted as the best one will be.
+    Candidates that differ only in their filter share a training. With one thread, a study of the default space takes
+    about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number of threads, also if it was
+    interrupted.
 
     Parameters
     ----------
@@ -164,12 +165,12 @@ class _Search:
 
     def run(self, runner: TrialRunner, fits: int | None, budget: float | None) -> None:
         """Run all rounds that fits and budget allow."""
-        count = limit_by_fits(len(self.trainings), fits)
+        count = limit_by_fits(len(self.trainings), fits, self.task.repeats)
         if budget is not None:
             count = min(count, self._count_in_time(runner, count, budget))
         if count < len(self.trainings):
             self.notes.append(f"{count} of {len(self.trainings)} trainings took part, as many as the budget allows.")
-        current, rounds = self.trainings[:count], plan_rounds(count)
+        current, rounds = self.trainings[:count], plan_rounds(count, self.task.repeats)
         for number, one in enumerate(rounds):
             current = current[: one.trainings]
             self._plan_work(current, rounds[number:])
@@ -183,12 +184,12 @@ class _Search:
 
     def _count_in_time(self, runner: TrialRunner, count: int, budget: float) -> int:
         """Return how many trainings can take part, judging by the first trial, whose time is kept with its scores."""
-        first = plan_rounds(count)[0]
+        first = plan_rounds(count, self.task.repeats)[0]
         trial = Trial(tuple(self.trainings[0]), first.fraction, 0)
         (outcome,) = runner.run([trial], lambda trial, outcome: None)
         works = [Trial(tuple(training), 1.0, 0).work for training in self.trainings[:count]]
         rate = outcome.seconds / trial.work / runner.threads
-        return limit_by_time(works, budget, rate)
+        return limit_by_time(works, budget, rate, self.task.repeats)
 
     def _plan_work(self, current: Sequence[Training], rounds: Sequence[Round]) -> None:
         """Update the total work: what this round will do is known, what later ones will do is about the mean."""
