@@ -123,9 +123,11 @@ def measure_candidates(name: str, graph: efge.Graph, labels: Any, folder: Path) 
     rows = []
     for candidate in make_candidates():
         edges = by_edges[candidate.key()]
-        f1 = round(float(np.mean(by_labels[candidate.key()]["micro_f1"])), 4)
-        rows.append([name, *columns_of(candidate), f1, *(round(edges[criterion][0], 4) for criterion in CRITERIA)])
-    write("candidates", ["network", "family", "window", "filter", "micro_f1", *CRITERIA], rows)
+        f1 = by_labels[candidate.key()]["micro_f1"]
+        scores = [round(value, 4) for value in (float(np.mean(f1)), *f1, *(edges[one][0] for one in CRITERIA))]
+        rows.append([name, *columns_of(candidate), *scores])
+    f1_columns = ["micro_f1", *(f"micro_f1@{ratio:.0%}" for ratio in RATIOS)]
+    write("candidates", ["network", "family", "window", "filter", *f1_columns, *CRITERIA], rows)
 
 
 def measure_studies(name: str, graph: efge.Graph, labels: Any) -> None:
