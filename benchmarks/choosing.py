@@ -2,6 +2,7 @@
 
     python benchmarks/choosing.py                      # all labelled networks (make choosing; an hour)
     python benchmarks/choosing.py --networks cora wiki
+    python benchmarks/choosing.py --missing-links      # seconds for the likeliest missing links of a large graph
 
 Every candidate of the default space is trained twice: on the whole graph, to be scored by Micro-F1 at 10, 50 and 90 %
 of the labels, and on 12 walks without a fifth of the edges, to be scored by held-out edges in several ways: by inner
@@ -26,6 +27,7 @@ from efge.embedding.embedding import Embedding
 from efge.tuning.space import Candidate, make_candidates
 from efge.tuning.tasks import TEST_SIZE, LabelTask, LinkTask, Values, dots_and_cosines, rank_edges
 from efge.tuning.trials import Trial, TrialRunner, group_by_training
+from generators import BlockModel
 from quality import ROOT, load_network
 from records import save
 
@@ -148,6 +150,18 @@ def measure_studies(name: str, graph: efge.Graph, labels: Any) -> None:
     write("studies", ["network", "by", "family", "window", "filter", "seconds", "default fit, s", "advice"], rows)
 
 
+def measure_missing_links(nodes: int = 100_000, k: int = 100) -> None:
+    """Time the search among all pairs of a graph with communities and hubs, by one thread."""
+    graph, _ = BlockModel(nodes, degree=10, blocks=nodes // 100, mixing=0.2).generate()
+    model = efge.EFGE(walks_per_node=12, seed=0, threads=1).fit(graph)
+    start = time.process_time()
+    found = efge.missing_links(model, graph, k, threads=1)
+    row = [graph.n_nodes, graph.n_edges, len(found), round(time.process_time() - start, 1)]
+    print(*row, flush=True)
+    program = f"benchmarks/choosing.py, efge {efge.__version__}"
+    save("choosing", "missing links", ["nodes", "edges", "links", "seconds"], [row], program)
+
+
 def compile_first() -> None:
     """Load all code, so that no time includes that."""
     ring = [(i, (i + step) % 40) for i in range(40) for step in (1, 2)]
@@ -164,7 +178,11 @@ def main() -> None:
     names = [*CHOSEN_ON, *REPORTED_ON]
     parser.add_argument("--networks", nargs="+", choices=names, default=names, metavar="NAME")
     parser.add_argument("--folder", type=Path, default=ROOT / ".choosing", help="folder of finished trainings")
+    parser.add_argument("--missing-links", action="store_true", help="measure the search for missing links instead")
     options = parser.parse_args()
+    if options.missing_links:
+        measure_missing_links()
+        return
     for name in options.networks:
         graph, labels = load_network(name)
         print(f"{name}: {graph!r}", flush=True)

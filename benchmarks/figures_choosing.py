@@ -107,8 +107,17 @@ def setup() -> str:
     )
 
 
+def missing_links() -> str:
+    (row,) = load("choosing")["missing links"].records()
+    return (
+        f"The {row['links']} likeliest missing links of a generated graph with {row['nodes']:,} nodes and "
+        f"{row['edges']:,} edges took {row['seconds']:.0f} s of one thread."
+    )
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "choosing setup": setup,
     "choosing regrets": regrets,
     "choosing criteria": criteria,
+    "missing links": missing_links,
 }
