@@ -90,13 +90,15 @@ def stream() -> str:
         found.setdefault(row["network"], {}).setdefault(row["vectors"], []).append(row)
     rows: list[list[Any]] = []
     for network, kinds in found.items():
+        fit_seconds = statistics.mean(cell["seconds"] for cell in kinds["new fit"])
         for kind, cells in kinds.items():
             values = []
             for score in ("accuracy", "auc"):
                 known = [cell[score] for cell in cells if cell[score] is not None]
                 values.append(f"{statistics.mean(known):.3f}".removeprefix("0") if known else "")
-            rows.append([network, kind, *values, f"{statistics.mean(cell['seconds'] for cell in cells):.2f}"])
-    return markdown(["network", "vectors", "accuracy", "AUC", "seconds, each"], rows)
+            seconds = statistics.mean(cell["seconds"] for cell in cells)
+            rows.append([network, len(cells), kind, *values, f"{seconds:.2f}", f"{seconds / fit_seconds:.0%}"])
+    return markdown(["network", "orders", "vectors", "accuracy", "AUC", "seconds, each", "part of a fit"], rows)
 
 
 BLOCKS: dict[str, Callable[[], str]] = {

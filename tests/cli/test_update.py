@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import networkx as nx
 import pytest
 
@@ -36,6 +39,31 @@ def test_an_update_is_that_of_the_library(folder, freeze):
     assert "updated model.npz in " in done.stderr
     assert ": 1 nodes came, 0 left, and old ones moved by a cosine distance of " in done.stderr
     assert ("of 0.000 on average\n" in done.stderr) == freeze
+
+
+def test_an_update_writes_a_record_that_says_what_moved(folder):
+    done = run("embed", "new.txt", "--update", "model.npz", "-o", "told.npz", "--undirected", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    record = json.loads((folder / "told.npz.json").read_text())
+    assert record["update"] == {
+        "graph": "new.txt",
+        "output": "told.npz",
+        "directed": False,
+        "model": "model.npz",
+        "sha256": hashlib.sha256((folder / "model.npz").read_bytes()).hexdigest(),
+        "freeze": False,
+    }
+    model = efge.EFGE.load(folder / "model.npz").partial_fit(folder / "new.txt")
+    assert (record["nodes"], record["edges"], record["updates"]) == (34, 78, 1)
+    assert (record["nodes_came"], record["nodes_left"]) == (1, 0)
+    assert record["mean_drift"] == model.drift_.mean
+    assert record["moved_most"][0] == list(model.drift_.most(1)[0])
+    assert record["fingerprint"] == efge.as_graph(folder / "new.txt").fingerprint()
+    assert record["log_likelihood"] == model.history_["log_likelihood"][-1]
+    message = "told.npz.json: this is the record of an update; run efge embed GRAPH --update MODEL to repeat it"
+    assert_fails(run("embed", "-c", "told.npz.json", "-o", "none.npz", cwd=folder), message)
+    message = "told.npz: this file and 1 more exist; add --force to replace, or choose another name"
+    assert_fails(run("embed", "new.txt", "--update", "model.npz", "-o", "told.npz", cwd=folder), message)
 
 
 def test_a_model_may_be_replaced_by_its_update(folder):

@@ -9,7 +9,7 @@ from numpy.polynomial.chebyshev import chebval
 import efge
 import reference
 from efge.embedding import propagation
-from efge.embedding.propagation import chebyshev_coefficients, propagate_vectors
+from efge.embedding.propagation import chebyshev_coefficients, filter_vectors, propagate_vectors
 from efge.kernels.sparse import combine_rows
 from efge.linalg import column_signs
 from helpers import random_graph
@@ -44,6 +44,27 @@ def unit_singular_vectors(matrix):
     vectors = left * np.sqrt(values)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     return vectors * column_signs(vectors)
+
+
+@each_kind
+@pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
+def test_filtered_vectors_are_smooth_ones_times_the_matrix_that_is_returned(method, directed, weighted):
+    graph = random_graph(1, directed, weighted)
+    vectors = random_vectors(graph.n_nodes, 5)
+    filtered = vectors.copy()
+    matrix = filter_vectors(filtered, graph, method)
+
+    def band(x):
+        return np.exp(0.5 - 0.25 * (x - 0.2) ** 2) - 1
+
+    smooth = apply_by_eigenvalues(graph, (lambda x: (1 - x) ** 2) if method == "average" else band, vectors)
+    if method != "average":
+        smooth = apply_by_eigenvalues(graph, lambda x: 1 - x, smooth)
+    expected = smooth @ matrix
+    lengths = np.linalg.norm(expected, axis=1, keepdims=True)
+    np.testing.assert_allclose(
+        filtered / np.linalg.norm(filtered, axis=1, keepdims=True), expected / lengths, atol=1e-4
+    )
 
 
 @each_kind

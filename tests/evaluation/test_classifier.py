@@ -25,6 +25,19 @@ def test_probabilities_are_those_of_scikit_learns_one_vs_rest():
     assert classifier.predict_proba().sum(axis=1) == pytest.approx(1)
 
 
+def test_balanced_weights_are_those_of_scikit_learn():
+    vectors, labels = blobs(200, 6, 3)
+    kept = np.flatnonzero((labels != 0) | (np.arange(200) % 5 == 0))
+    vectors, labels = vectors[kept], labels[kept]
+    classifier = efge.Classifier(C=0.1, class_weight="balanced").fit(vectors, labels.tolist())
+    one = LogisticRegression(C=0.1, solver="liblinear", tol=1e-10, class_weight="balanced")
+    expected = OneVsRestClassifier(one).fit(vectors, labels).predict_proba(vectors)
+    assert classifier.predict_proba(list(range(len(kept)))) == pytest.approx(expected, abs=1e-5)
+    assert repr(classifier) == "Classifier(C=0.1, class_weight='balanced')"
+    with pytest.raises(efge.EvaluationError, match="class_weight is 'balanced' or None; got 'even'"):
+        efge.Classifier(class_weight="even").fit(vectors, labels.tolist())
+
+
 def test_nodes_of_several_classes_get_all_that_are_likelier_than_not_and_at_least_one():
     random = np.random.default_rng(0)
     vectors = random.normal(size=(300, 2)).astype(np.float32)

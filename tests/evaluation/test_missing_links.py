@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, permutations
 
+import numpy as np
 import pytest
 
 import efge
@@ -31,7 +32,7 @@ def test_links_are_those_of_scoring_all_pairs(monkeypatch, directed, family):
     model = efge.EFGE(family, dim=4, walks_per_node=5, seed=1, threads=1).fit(graph)
     nodes = list(graph)[5:8]
     # Several blocks of few rows, as in a large graph.
-    monkeypatch.setattr(module, "_BLOCK_PAIRS", 130)
+    monkeypatch.setattr(module, "_TILE", (4, 7))
     for chosen in (None, nodes):
         for k in (1, 7, 10_000):
             found = efge.missing_links(model, graph, k, nodes=chosen, threads=2)
@@ -43,6 +44,52 @@ def test_links_are_those_of_scoring_all_pairs(monkeypatch, directed, family):
             comparable = tuple if directed else frozenset
             assert [comparable(link[:2]) for link in found] == [comparable(pair) for pair, _ in expected]
     assert efge.missing_links(model, graph, 9, threads=1) == efge.missing_links(model, graph, 9, threads=3)
+
+
+def test_tiles_of_short_vectors_are_left_out_and_the_links_stay_the_same(monkeypatch):
+    """Vectors of half of the nodes are too short for a high score."""
+    random = np.random.default_rng(0)
+    graph = efge.as_graph([(i, (i + 1) % 400) for i in range(400)])
+    model = efge.EFGE(dim=8, walks_per_node=1, seed=1, threads=1, propagate=None).fit(graph)
+    for name in ("embedding_", "context_embedding_"):
+        vectors = random.normal(size=(400, 8))
+        vectors[::2] /= 20
+        setattr(model, name, efge.Embedding(vectors, graph.names))
+    model.center_embedding_ = model.embedding_
+    search, searched = module._Search._search_tile, []
+
+    def search_tile(self, rows, columns, least):
+        searched.append(len(rows) * len(columns))
+        return search(self, rows, columns, least)
+
+    monkeypatch.setattr(module._Search, "_search_tile", search_tile)
+    monkeypatch.setattr(module, "_TILE", (20, 20))
+    found = efge.missing_links(model, graph, 20, threads=1)
+    expected = brute_force(model, graph, 20)
+    assert [frozenset(link[:2]) for link in found] == [frozenset(pair) for pair, _ in expected]
+    # Of all pairs, half are left out as they are counted once; of the rest, most have short vectors.
+    assert sum(searched) < 0.3 * 400 * 400
+    assert efge.missing_links(model, graph, 20, threads=3) == found
+
+
+class Peak(efge.Family):
+    """A family whose log-odds rise and then fall."""
+
+    bounds = (-4.0, 4.0)
+
+    def log_prob(self, x, s):
+        return -(x**2) * (s - 1.0) ** 2
+
+    def gradient(self, x, s):
+        return -2 * x**2 * (s - 1.0)
+
+
+def test_families_whose_odds_rise_and_fall_are_scored_in_full():
+    graph = random_graph(3, False, weighted=False)
+    model = efge.EFGE(Peak(), dim=4, walks_per_node=2, seed=1, threads=1).fit(graph)
+    assert module._LogOdds(Peak()).sign == 0
+    found = efge.missing_links(model, graph, 7)
+    assert [score for *_, score in found] == pytest.approx([score for _, score in brute_force(model, graph, 7)])
 
 
 def test_a_complete_graph_misses_nothing():

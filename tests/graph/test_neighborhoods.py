@@ -54,3 +54,13 @@ def test_a_turned_edge_changes_both_of_its_ends():
 
 def test_a_graph_without_nodes_has_no_digests():
     assert len(neighborhood_digests(efge.Graph([0], []))) == 0
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_digests_among_some_nodes_are_those_of_a_graph_without_the_others(directed):
+    graph = random_graph(2, directed, weighted=True)
+    among = np.arange(graph.n_nodes) % 3 > 0
+    smaller = graph.subgraph(graph.names[among].tolist())
+    found = neighborhood_digests(graph, among)[among]
+    np.testing.assert_array_equal(found, neighborhood_digests(smaller))
+    assert (found != neighborhood_digests(graph)[among]).any()

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import efge
+from efge.models.new_nodes import fold_in_centers
 from efge.training import fold_in
 
 QUICK = {"dim": 8, "walks_per_node": 10, "seed": 1, "threads": 1}
@@ -90,6 +91,31 @@ def test_vectors_of_new_nodes_have_the_lengths_that_the_filter_gives(filter_name
     assert (old.max() - old.min() < 1e-4) == (filter_name == "prone")
     assert (new > old.min() - 1e-4).all()
     assert (new < old.max() + 1e-4).all()
+
+
+def test_the_default_is_half_what_the_filter_gives_and_half_the_mean_of_neighbors(fitted):
+    model = fitted("EFGE")
+    alone = nx.Graph(OLD)
+    alone.add_edges_from([("new", 0), ("new", 1), ("new", 12)])
+    graph = efge.as_graph(alone)
+    rows = model.embedding_._index.rows(graph.names)
+    (own,) = fold_in_centers(model, graph, rows).astype(float)
+    smooth = (own + model.center_embedding_[[0, 1, 12]].vectors.sum(axis=0)) / 4 @ model.filter_map_
+    mean = embed(model, alone, "average")["new"].astype(float)
+    direction = smooth / np.linalg.norm(smooth) + mean / np.linalg.norm(mean)
+    expected = direction / np.linalg.norm(direction) * np.linalg.norm(mean)
+    np.testing.assert_allclose(embed(model, alone)["new"], expected, atol=1e-5)
+    folded = embed(model, alone, "fold-in")["new"].astype(float)
+    cosine = folded @ (own @ model.filter_map_) / np.linalg.norm(folded) / np.linalg.norm(own @ model.filter_map_)
+    assert cosine == pytest.approx(1, abs=1e-6)
+
+
+def test_filtered_models_of_earlier_versions_have_means_only(fitted):
+    model = efge.EFGE(**QUICK).fit(efge.as_graph(OLD))
+    del model.filter_map_
+    with pytest.raises(efge.EmbeddingError, match="without filter_map_; fit it again, or use the method 'average'"):
+        model.transform(GROUPS)
+    assert model.transform(GROUPS, "average").shape == (24, 8)
 
 
 @pytest.mark.parametrize("method", ["both", "fold-in", "average"])

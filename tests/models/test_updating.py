@@ -58,7 +58,7 @@ def test_an_update_moves_what_has_changed_most(model):
 
 
 def test_rows_that_no_walk_or_negative_reaches_keep_their_bytes(monkeypatch):
-    monkeypatch.setattr(updating, "_WALKS_PER_NODE", 1)
+    monkeypatch.setattr(updating, "_WALKS_PER_EDGE", 1)
     many = nx.disjoint_union_all([nx.complete_graph(4)] * 500)
     model = efge.EFGE(propagate=None, **QUICK).fit(many)
     before = model.embedding_
@@ -66,6 +66,43 @@ def test_rows_that_no_walk_or_negative_reaches_keep_their_bytes(monkeypatch):
     model.partial_fit(many)
     same = (model.embedding_[list(before)].vectors == before.vectors).all(axis=1)
     assert 0.5 < same.mean() < 1
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_changed_edges_are_new_ones_and_nodes_that_lost_some_stand_for_themselves(directed):
+    before = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("e", "f"), ("x", "f")]
+    model = efge.EFGE(dim=4, walks_per_node=1, seed=1).fit(efge.as_graph(before, directed=directed))
+    # A node comes to two that are linked, an edge is added between others, and one is removed with its node.
+    after = [edge for edge in before if "x" not in edge] + [("new", "a"), ("new", "b"), ("e", "c")]
+    graph = efge.as_graph(after, directed=directed)
+    rows = model.embedding_._index.rows(graph.names)
+    found = updating._changed_edges(model, graph, rows)
+    pairs = sorted(tuple(sorted(pair)) for pair in graph.names[found].tolist())
+    # That a and b are linked is not new, though both have other neighbors; f has lost its only neighbor besides e.
+    assert pairs == [("a", "new"), ("b", "new"), ("c", "e"), ("e", "f")]
+
+
+def test_a_node_that_has_only_lost_an_edge_is_walked_through(model):
+    graph = nx.Graph(GROUPS)
+    graph.remove_node(29)
+    graph = efge.as_graph(graph)
+    lone = nx.Graph([("p", "q"), ("q", "r"), ("s", "t"), ("t", "u")])
+    small = efge.EFGE(dim=4, walks_per_node=1, seed=1).fit(efge.as_graph(lone))
+    lone.remove_node("p")
+    after = efge.as_graph(lone)
+    found = updating._changed_edges(small, after, small.embedding_._index.rows(after.names))
+    assert after.names[found].tolist() == [["q", "q"]]
+    assert "29" not in model.partial_fit(graph).embedding_
+
+
+def test_updates_of_a_rotating_filter_stay_in_the_space_of_the_old_vectors():
+    model = efge.EFGE(propagate="prone", **QUICK).fit(efge.as_graph(GROUPS))
+    before = model.embedding_
+    model.partial_fit(grown((5, 25)))
+    assert efge.drift([before, model.embedding_], aligned=True).mean < 0.3
+    # New nodes are mapped into the same space.
+    vectors = efge.Embedding(model.transform(grown((5, 25), ("new", 0), ("new", 1))), [*grown((5, 25), ("new", 0))])
+    assert {other // 10 for other, _ in vectors.neighbors("new", k=5)} == {0}
 
 
 def test_nodes_leave_and_come_back(model):

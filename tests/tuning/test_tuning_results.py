@@ -72,8 +72,9 @@ def test_the_corrected_error_rarely_calls_equal_candidates_different():
 
 
 def test_rounds_keep_the_better_third_and_repeat_the_best_two():
-    assert [(one.trainings, len(one.repeats)) for one in plan_rounds(12)] == [(12, 1), (4, 1), (2, 2)]
-    assert [count_trials(plan_rounds(n)) for n in (1, 2, 3, 4, 5, 12)] == [1, 6, 7, 8, 12, 20]
+    assert [(one.trainings, len(one.repeats)) for one in plan_rounds(12)] == [(12, 1), (4, 1), (2, 1)]
+    assert [count_trials(plan_rounds(n)) for n in (1, 2, 3, 4, 5, 12)] == [1, 6, 5, 6, 10, 18]
+    assert [count_trials(plan_rounds(n, repeats=1)) for n in (1, 2, 3, 4, 5, 12)] == [1, 6, 3, 4, 8, 16]
 
 
 @pytest.mark.parametrize("fits", [1, 5, 6, 12, 19, 20, 1000])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -34,7 +33,7 @@ from efge.cli.options import (
     select_options,
     with_options,
 )
-from efge.cli.outputs import ForceFlag, check_outputs
+from efge.cli.outputs import ForceFlag, check_outputs, write_json
 from efge.cli.update import check_update, update_model
 from efge.progress import Advance, counter, describe_likelihood
 
@@ -203,7 +202,7 @@ def embed(
     if save_model is not None:
         estimator.save(save_model)
     if run.output != "-":
-        _write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
+        write_json(Path(f"{run.output}.json"), runs.make_record(run, estimator, network, seconds))
     if plot is not None:
         _plot_history(estimator, plot)
     _report(estimator, run.output, seconds)
@@ -306,13 +305,6 @@ def fit(estimator: Any, graph: Graph, **options: Any) -> None:
             advance(state.pairs, state.total, describe_likelihood(state))
 
         estimator.fit(graph, progress=show_progress, **options)
-
-
-def _write_json(path: Path, content: Any) -> None:
-    from efge.io.atomic import atomic_write
-
-    with atomic_write(path) as stream:
-        stream.write(json.dumps(content, indent=2, ensure_ascii=False).encode() + b"\n")
 
 
 def _plot_history(estimator: Any, path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -39,6 +40,14 @@ def check_outputs(outputs: Iterable[_Path | None], inputs: Iterable[_Path | None
 def files_in(folder: _Path | None, *names: str) -> list[Path]:
     """Return the paths of files in a folder; none if there is no folder."""
     return [] if folder is None else [Path(folder, name) for name in names]
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a record beside an output."""
+    from efge.io.atomic import atomic_write
+
+    with atomic_write(path) as stream:
+        stream.write(json.dumps(content, indent=2, ensure_ascii=False, default=str).encode() + b"\n")
 
 
 def _files(outputs: Iterable[_Path | None]) -> Iterator[Path]:

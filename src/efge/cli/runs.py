@@ -69,6 +69,8 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
         raise ValueError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
         raise ValueError(f"{path}: cannot read this configuration: {error}") from None
+    if isinstance(content, dict) and isinstance(content.get("update"), dict):
+        raise ValueError(f"{path}: this is the record of an update; run efge embed GRAPH --update MODEL to repeat it")
     config = content.get("config", content) if isinstance(content, dict) else content
     if not isinstance(config, dict) or not isinstance(config.get("family_options", {}), dict):
         raise ValueError(f"{path}: a configuration is a table of options, and family_options is a table in it")
@@ -269,6 +271,25 @@ def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str,
         "log_likelihood": likelihoods[-1] if likelihoods else None,
         "diagnostics": model.diagnostics_.to_dict(),
         **(_describe_training(model) if _trains_on_walks(model) else {}),
+    }
+
+
+def make_update_record(
+    settings: Mapping[str, Any], source: Mapping[str, Any], model: Any, graph: Graph, outcome: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the record that is written beside the vectors of an updated model: what it was, and how far it moved."""
+    likelihoods = getattr(model, "history_", {}).get("log_likelihood", [])
+    return {
+        "efge": efge.__version__,
+        "update": {name: str(value) if isinstance(value, Path) else value for name, value in settings.items()}
+        | dict(source),
+        "fingerprint": graph.fingerprint(),
+        "nodes": graph.n_nodes,
+        "edges": graph.n_edges,
+        **outcome,
+        "updates": model.n_updates_,
+        "log_likelihood": likelihoods[-1] if likelihoods else None,
+        "diagnostics": model.diagnostics_.to_dict(),
     }
 
 

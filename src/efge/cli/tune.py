@@ -65,6 +65,10 @@ def tune(
         typer.Option(help="With labels, the score to choose by: micro_f1, macro_f1 or accuracy. \\[default: micro_f1]"),
     ] = None,
     C: Annotated[float, typer.Option("--C", help="With labels, inverse regularization of the classifier.")] = 1.0,  # noqa: N803
+    class_weight: Annotated[
+        str | None,
+        typer.Option(help="With labels, balanced gives rare classes more weight in the classifier. \\[default: none]"),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same study.")] = 0,
     threads: Annotated[int | None, typer.Option(help="Number of threads. \\[default: all cores]")] = None,
     as_json: JsonFlag = False,
@@ -88,6 +92,7 @@ def tune(
         space=space,
         metric=metric,
         C=C,
+        class_weight=class_weight,
         budget=seconds,
         fits=fits,
         seed=seed,

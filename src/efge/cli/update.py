@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import efge
 from efge.cli import runs
 from efge.cli.console import format_duration, log_info, progress
 from efge.cli.options import READING_OPTIONS
-from efge.cli.outputs import check_outputs
+from efge.cli.outputs import check_outputs, write_json
 from efge.progress import describe_likelihood
 
 # Options that an update takes besides those of reading; all others are parameters of the model, which keeps its own.
@@ -31,20 +33,25 @@ def update_model(
 
     _check_settings(path, settings)
     check_writable(settings["output"], to)
-    check_outputs([settings["output"]], [path, settings["graph"], settings.get("nodes")], force)
+    record = None if settings["output"] == "-" else Path(f"{settings['output']}.json")
+    check_outputs([settings["output"], record], [path, settings["graph"], settings.get("nodes")], force)
     if save_model is not None:
         check_writable(save_model, "npz")
         # A model may be replaced by its update, as files appear only when they are complete.
         check_outputs([save_model], [settings["graph"], settings.get("nodes")], force or save_model == path)
     estimator = _load(path, settings)
+    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     reading = {name: settings[name] for name in READING_OPTIONS if name in settings}
     network = runs.read_graph(settings["graph"], reading)
-    summary = _update(estimator, path, network, freeze, checkpoint)
-    estimator.embedding_.save(settings["output"], to)
+    outcome = _update(estimator, network, freeze, checkpoint)
+    estimator.embedding_.save(settings["output"], to, escape_formulas=True)
     if save_model is not None:
         estimator.save(save_model)
+    if record is not None:
+        source = {"model": path, "sha256": digest, "freeze": freeze}
+        write_json(record, runs.make_update_record(settings, source, estimator, network, outcome))
     log_info(f"wrote {estimator.embedding_!r} to {settings['output']}")
-    log_info(summary)
+    log_info(_describe(path, outcome))
 
 
 def check_update(path: str | None, execution: Mapping[str, Any], others: Mapping[str, Any]) -> str:
@@ -76,8 +83,8 @@ def _load(path: str, settings: Mapping[str, Any]) -> Any:
     return estimator.set_params(threads=settings.get("threads"))
 
 
-def _update(estimator: Any, path: str, network: Any, freeze: bool, checkpoint: Mapping[str, Any]) -> str:
-    """Update a model, show its progress, and return a line that says how far old nodes have moved."""
+def _update(estimator: Any, network: Any, freeze: bool, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """Update a model, show its progress, and return how long it took and how far old nodes have moved."""
     start, before = time.perf_counter(), estimator.embedding_
     with progress("training", "pairs") as advance:
 
@@ -87,8 +94,19 @@ def _update(estimator: Any, path: str, network: Any, freeze: bool, checkpoint: M
         estimator.partial_fit(network, freeze=freeze, progress=show_progress, **checkpoint)
     is_old = before._index.rows(estimator.embedding_.names) >= 0
     drift, kept = estimator.drift_, int(is_old.sum())
-    most = f"; most: {drift.most(1)[0][0]}, {drift.most(1)[0][1]:.3f}" if drift.mean else ""
+    return {
+        "seconds": round(time.perf_counter() - start, 3),
+        "nodes_came": len(is_old) - kept,
+        "nodes_left": len(before) - kept,
+        "mean_drift": drift.mean,
+        "moved_most": [list(moved) for moved in drift.most(10)] if drift.mean else [],
+    }
+
+
+def _describe(path: str, outcome: Mapping[str, Any]) -> str:
+    most = outcome["moved_most"]
     return (
-        f"updated {path} in {format_duration(time.perf_counter() - start)}: {len(is_old) - kept:,} nodes came,"
-        f" {len(before) - kept:,} left, and old ones moved by a cosine distance of {drift.mean:.3f} on average{most}"
+        f"updated {path} in {format_duration(outcome['seconds'])}: {outcome['nodes_came']:,} nodes came,"
+        f" {outcome['nodes_left']:,} left, and old ones moved by a cosine distance of {outcome['mean_drift']:.3f} on"
+        f" average{f'; most: {most[0][0]}, {most[0][1]:.3f}' if most else ''}"
     )

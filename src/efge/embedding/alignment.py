@@ -18,13 +18,14 @@ from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
-from efge.graph.names import Names, name_array
+from efge.graph.names import Names
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Floats = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -224,21 +225,37 @@ def drift(embeddings: Iterable[Any], *, aligned: bool = False) -> Drift:
     snapshots = [as_embedding("drift", embedding) for embedding in embeddings]
     if len(snapshots) < 2:
         raise EmbeddingError(f"drift needs two or more embeddings; got {len(snapshots)}")
-    order = {name: row for row, name in enumerate(dict.fromkeys(name for one in snapshots for name in one))}
-    distances = np.full((len(order), len(snapshots) - 1), np.nan)
+    every, rows = _rows_by_snapshot(snapshots)
+    distances = np.full((len(every), len(snapshots) - 1), np.nan)
     unexplained = []
     for step, (old, new) in enumerate(pairwise(snapshots)):
         _check_dimensions(old, new)
-        names, moved, remaining = _moves(old, new, aligned)
-        distances[[order[name] for name in names], step] = moved
+        common, moved, remaining = _moves(old, new, aligned)
+        distances[rows[step + 1][common], step] = moved
         unexplained.append(remaining)
     seen = ~np.isnan(distances).all(axis=1)
-    every = np.fromiter(order, object, len(order))
-    return Drift(name_array(every[seen]), distances[seen], unexplained)
+    return Drift(every[seen], distances[seen], unexplained)
 
 
-def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[list[Hashable], Floats, float]:
-    """Return the common nodes, their cosine distances, and the fraction that is not explained."""
+def _rows_by_snapshot(snapshots: list[Embedding]) -> tuple[Names, list[Rows]]:
+    """Return the names of all snapshots but the last, in the order of their first appearance, and their places.
+
+    Nodes that the last snapshot has alone cannot have moved; their place is -1.
+    """
+    every, found = snapshots[0], []
+    for snapshot in snapshots[:-1]:
+        rows = every._index.rows(snapshot.names)
+        new = rows < 0
+        if new.any():
+            rows[new] = len(every) + np.arange(new.sum())
+            names = [*every.names.tolist(), *snapshot.names[new].tolist()]
+            every = Embedding._owning(np.zeros((len(names), 1), np.float32), names)
+        found.append(rows)
+    return every.names, [*found, every._index.rows(snapshots[-1].names)]
+
+
+def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[Rows, Floats, float]:
+    """Return the rows of common nodes, their cosine distances, and the fraction that is not explained."""
     if aligned:
         unexplained, rotated = 0.0, new
     else:
@@ -246,14 +263,16 @@ def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[list[Hashable
         unexplained, rotated = alignment.unexplained, alignment.embedding
     rows = old._index.rows(rotated.names)
     common = np.flatnonzero(rows >= 0)
-    first, second = old.vectors[rows[common]].astype(np.float64), rotated.vectors[common].astype(np.float64)
-    products = np.einsum("ij,ij->i", first, second)
-    norms = np.linalg.norm(first, axis=1) * np.linalg.norm(second, axis=1)
+    first, second = old.vectors[rows[common]], rotated.vectors[common]
+    products, *squares = (
+        np.einsum("ij,ij->i", x, y, dtype=np.float64) for x, y in ((first, second), (first, first), (second, second))
+    )
+    norms = np.sqrt(squares[0]) * np.sqrt(squares[1])
     same = (first == second).all(axis=1)
     cosines = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     # Rounding errors of equal vectors are not a move, and zeros that stay zeros do not move either.
     moved = np.where(same, 0.0, np.clip(1 - cosines, 0.0, 2.0))
-    return rotated.names[common].tolist(), moved, unexplained
+    return common, moved, unexplained
 
 
 def as_embedding(caller: str, source: Any) -> Embedding:

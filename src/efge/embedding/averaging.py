@@ -103,6 +103,26 @@ def average_neighbors(graph: Graph, rows: Rows, vectors: Vectors, own: OwnVector
     return _repeat_means(totals, among_new).astype(np.float32)
 
 
+def mean_with_neighbors(graph: Graph, rows: Rows, vectors: Vectors, new: Vectors) -> Vectors:
+    """Return the means over each node whose row is -1 and its neighbors, given a table of the others and their own.
+
+    Edges count as in :func:`average_neighbors`, and the node itself as one neighbor, as in a filter.
+
+    Examples
+    --------
+    >>> from efge.graph.inputs import as_graph
+    >>> path = as_graph([("ann", "new"), ("new", "newer")])
+    >>> mean_with_neighbors(path, np.array([0, -1, -1]), np.array([[6]], np.float32), np.array([[3], [0]], np.float32))
+    array([[3. ],
+           [1.5]], dtype=float32)
+    """
+    to_old, among_new = _split_edges(graph, rows, np.flatnonzero(rows < 0), len(vectors))
+    used = np.unique(to_old.indices)
+    totals = to_old[:, used] @ vectors[used].astype(np.float64) + among_new @ new.astype(np.float64) + new
+    means: Vectors = (totals / (to_old.sum(axis=1) + among_new.sum(axis=1) + 1)[:, None]).astype(np.float32)
+    return means
+
+
 def layers_of_new(graph: Graph, known: npt.NDArray[np.bool_]) -> Iterator[Rows]:
     """Yield the nodes linked to known ones, in any direction; then those linked to these, and so on.
 

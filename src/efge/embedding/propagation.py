@@ -11,13 +11,14 @@ import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ive
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
@@ -143,10 +144,28 @@ def propagate_vectors(
     >>> vectors[2]
     array([1.5], dtype=float32)
     """
+    filter_vectors(vectors, graph, method, threads=threads, **parameters)
+    return vectors
+
+
+def filter_vectors(
+    vectors: Vectors, graph: Graph, method: str = "band-pass", *, threads: int | None = None, **parameters: Any
+) -> Floats:
+    """Overwrite an array with its filtered vectors, and return the matrix that multiplies means over neighbors.
+
+    A filter makes vectors smooth, which depends on the edges, and multiplies each by the same matrix. With the latter,
+    vectors of nodes that come later can follow.
+
+    Examples
+    --------
+    >>> vectors = np.array([[6, 1], [0, 2], [3, 3]], np.float32)
+    >>> filter_vectors(vectors, as_graph([(0, 1), (1, 2)]), "average")
+    array([[1., 0.],
+           [0., 1.]])
+    """
     settings = check_propagation(method, threads=threads, **parameters)
     with _propagator(graph, threads or available_threads()) as propagator:
-        METHODS[method].filter(vectors, propagator, **settings)
-    return vectors
+        return METHODS[method].filter(vectors, propagator, **settings)
 
 
 def check_propagation(method: str, *, threads: int | None = None, **parameters: Any) -> dict[str, Any]:
@@ -238,10 +257,16 @@ class _Propagator:
         list(map(task, self._tasks) if self._pool is None else self._pool.map(task, self._tasks))
 
 
+@cache
+def _blas() -> ThreadpoolController:
+    """Return what limits the threads of NumPy's products; to find it takes as long as to filter a small graph."""
+    return ThreadpoolController()
+
+
 @contextmanager
 def _propagator(graph: Graph, threads: int) -> Iterator[_Propagator]:
     # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with _blas().limit(limits=1, user_api="blas"):
         if threads == 1:
             yield _Propagator(graph, threads, None)
             return
@@ -273,23 +298,31 @@ def _split_rows(indptr: npt.NDArray[Any], threads: int) -> list[slice]:
     return [slice(low, high) for low, high in pairwise(bounds)]
 
 
-def _band_pass(vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float, exponent: float) -> None:
+def _band_pass(
+    vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float, exponent: float
+) -> Floats:
     lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
     _sum_band(vectors, propagator, order, theta, mu)
     values, axes = _singular_axes(vectors, propagator.threads)
     factors = _power(values, exponent - 1)
     # The sums are those of ProNE, which have the opposite sign.
-    _transform_rows(vectors, -(axes * factors) @ axes.T, factors[0], lengths, propagator.threads)
+    matrix = -(axes * factors) @ axes.T
+    _transform_rows(vectors, matrix, factors[0], lengths, propagator.threads)
+    return -matrix
 
 
-def _prone(vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float) -> None:
+def _prone(vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float) -> Floats:
     _sum_band(vectors, propagator, order, theta, mu)
     values, axes = _singular_axes(vectors, propagator.threads)
     factors = _power(values, -0.5)
-    _transform_rows(vectors, axes * factors, factors[0], np.ones(len(vectors)), propagator.threads)
+    matrix = axes * factors
+    _transform_rows(vectors, matrix, factors[0], np.ones(len(vectors)), propagator.threads)
     for begin in range(0, vectors.shape[1], CACHE_LINE):
         columns = vectors[:, begin : begin + CACHE_LINE]
-        columns *= column_signs(columns).astype(np.float32)
+        signs = column_signs(columns).astype(np.float32)
+        columns *= signs
+        matrix[:, begin : begin + CACHE_LINE] *= signs
+    return -matrix
 
 
 def _sum_band(vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float) -> None:
@@ -346,7 +379,7 @@ def _subtract_filtered(
         propagator.subtract(coefficient, current, columns)
 
 
-def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float) -> None:
+def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float) -> Floats:
     original, current, upcoming = _zero_blocks(len(vectors))
     for begin in range(0, vectors.shape[1], CACHE_LINE):
         columns = vectors[:, begin : begin + CACHE_LINE]
@@ -356,6 +389,7 @@ def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float
             propagator.mean((1 - alpha, 0.0, alpha, 0.0), current, original, upcoming)
             current, upcoming = upcoming, current
         columns[:] = current[:, : columns.shape[1]]
+    return np.eye(vectors.shape[1])
 
 
 def _zero_blocks(rows: int) -> list[Vectors]:
@@ -410,9 +444,9 @@ def _gram(chunk: Vectors) -> npt.NDArray[np.float64]:
 
 
 class _Method(NamedTuple):
-    """A filter, and its parameters with their defaults."""
+    """A filter, which returns the matrix it multiplies means by, and its parameters with their defaults."""
 
-    filter: Callable[..., None]
+    filter: Callable[..., Floats]
     defaults: dict[str, Any]
 
 

@@ -185,8 +185,8 @@ def _train_sizes(ratios: Iterable[float], n: int) -> dict[float, int]:
     return {ratio: min(max(round(ratio * n), 1), n - 1) for ratio in listed}
 
 
-def evaluate_split(features: Features, targets: Targets, train: Any, test: Any, C: float) -> Metrics:  # noqa: N803
-    """Train on some rows, and return the metrics on others.
+def evaluate_split(features: Features, targets: Targets, train: Any, test: Any, C: float, **options: Any) -> Metrics:  # noqa: N803
+    """Train on some rows, with options of :func:`fit_one_vs_rest`, and return the metrics on others.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def evaluate_split(features: Features, targets: Targets, train: Any, test: Any, 
     """
     members = targets.members
     present = members[train].any(axis=0)
-    weights = fit_one_vs_rest(features[train], members[train][:, present], C)
+    weights = fit_one_vs_rest(features[train], members[train][:, present], C, **options)
     scores = np.full((len(test), len(present)), -np.inf)
     scores[:, present] = decision_function(features[test], weights)
     truth = members[test]

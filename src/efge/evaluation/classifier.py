@@ -19,6 +19,17 @@ from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs
 Floats = npt.NDArray[np.float64]
 
 
+def check_class_weight(class_weight: str | None) -> None:
+    """Raise an error if class weights are neither absent nor balanced.
+
+    Examples
+    --------
+    >>> check_class_weight("balanced")
+    """
+    if class_weight not in (None, "balanced"):
+        raise EvaluationError(f"class_weight is 'balanced' or None; got {class_weight!r}")
+
+
 class Classifier:
     """One-vs-rest logistic regression on vectors of nodes, which predicts classes and their probabilities.
 
@@ -29,6 +40,9 @@ class Classifier:
     ----------
     C : float
         Inverse of the regularization strength, as in scikit-learn's ``LogisticRegression``.
+    class_weight : "balanced", optional
+        Give members of a class and all other nodes the same total weight, so that rare classes are predicted more
+        often. Probabilities are then too high for rare classes.
 
     Attributes
     ----------
@@ -55,11 +69,12 @@ class Classifier:
     unlabelled_: list[Hashable]
     multilabel_: bool
 
-    def __init__(self, C: float = 1.0) -> None:  # noqa: N803
+    def __init__(self, C: float = 1.0, class_weight: str | None = None) -> None:  # noqa: N803
         self.C = C
+        self.class_weight = class_weight
 
     def __repr__(self) -> str:
-        return f"Classifier(C={self.C!r})"
+        return f"Classifier(C={self.C!r}{f', class_weight={self.class_weight!r}' if self.class_weight else ''})"
 
     def fit(self, embedding: Any, labels: Any) -> Classifier:
         """Learn from the labelled nodes.
@@ -77,6 +92,7 @@ class Classifier:
         """
         if not self.C > 0:
             raise EvaluationError(f"C must be positive; got {self.C!r}")
+        check_class_weight(self.class_weight)
         self._embedding = as_embedding(embedding)
         targets = as_targets(labels, self._embedding)
         if len(targets.classes) < 2:
@@ -91,7 +107,8 @@ class Classifier:
         features = add_constant(self._embedding.vectors[targets.rows[chosen]])
         # Matrix products use one thread each, so that the number of threads cannot change the rounding.
         with threadpool_limits(1, "blas"):
-            self._weights = fit_one_vs_rest(features, targets.members[chosen], self.C)
+            balanced = self.class_weight is not None
+            self._weights = fit_one_vs_rest(features, targets.members[chosen], self.C, balanced=balanced)
         self.classes_, self.multilabel_ = targets.classes, targets.is_multilabel
         labelled = np.zeros(len(self._embedding), bool)
         labelled[targets.rows] = True

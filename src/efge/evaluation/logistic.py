@@ -52,8 +52,18 @@ def add_constant(vectors: npt.NDArray[Any]) -> Features:
     return features
 
 
-def fit_one_vs_rest(features: Features, members: Bools, C: float = 1.0) -> Floats:  # noqa: N803
+def fit_one_vs_rest(
+    features: Features,
+    members: Bools,
+    C: float = 1.0,  # noqa: N803
+    *,
+    balanced: bool = False,
+    tol: float = _TOLERANCE,
+) -> Floats:
     """Return the weights of each class, one class per column.
+
+    If `balanced`, losses of a class's members and of all others have the same total weight. A class has converged when
+    the expected decrease of its objective is below the fraction `tol` of it: with infinity, after the first step.
 
     Examples
     --------
@@ -62,36 +72,48 @@ def fit_one_vs_rest(features: Features, members: Bools, C: float = 1.0) -> Float
     >>> (decision_function(features, weights) > 0).ravel().tolist()
     [False, False, True, True]
     """
-    solver = _NewtonSolver(features, members, C)
+    solver = _NewtonSolver(features, members, C, _balance(members) if balanced else None)
     active = np.arange(members.shape[1])
     for _ in range(_MAX_STEPS):
-        active = active[solver.step(active)]
+        active = active[solver.step(active, tol)]
         if not len(active):
             break
     return solver.weights
 
 
+def _balance(members: Bools) -> Floats:
+    """Return the weight of each row's loss for each class: members and others weigh the same, and 1 on average."""
+    counts, n = members.sum(axis=0), len(members)
+    of_members, of_others = (
+        np.divide(n, 2.0 * total, out=np.ones(len(counts)), where=total > 0) for total in (counts, n - counts)
+    )
+    balance: Floats = np.where(members, of_members, of_others)
+    return balance
+
+
 class _NewtonSolver:
     """The current weights, with the scores, objectives and Hessians that belong to them, for each class."""
 
-    def __init__(self, features: Features, members: Bools, C: float) -> None:  # noqa: N803
-        self.features, self.members, self.C = features, members, C
+    def __init__(self, features: Features, members: Bools, C: float, balance: Floats | None) -> None:  # noqa: N803
+        self.features, self.members, self.C, self.balance = features, members, C, balance
         n, classes = members.shape
         self.weights, self.scores = np.zeros((features.shape[1], classes)), np.zeros((n, classes))
         self.objectives = np.full(classes, C * n * np.log(2))
         self.decreases = np.zeros(classes)
         self.hessians: list[Any] = [None] * classes
 
-    def step(self, active: Classes) -> Bools:
+    def step(self, active: Classes, tol: float) -> Bools:
         """Take one step for each active class, and return which of them have not converged yet."""
         residuals = expit(self.scores[:, active]) - self.members[:, active]
+        if self.balance is not None:
+            residuals *= self.balance[:, active]
         gradients = self.weights[:, active] + self.C * _weighted_sums(self.features, residuals)
         steps, decreases = self._newton_steps(active, gradients)
         score_steps = decision_function(self.features, steps)
         lengths, self.objectives[active] = self._line_search(active, steps, score_steps)
         self.weights[:, active] += lengths * steps
         self.scores[:, active] += lengths * score_steps
-        unconverged: Bools = decreases > _TOLERANCE * self.objectives[active]
+        unconverged: Bools = decreases > tol * self.objectives[active]
         return unconverged
 
     def _newton_steps(self, active: Classes, gradients: Floats) -> tuple[Floats, Floats]:
@@ -114,12 +136,15 @@ class _NewtonSolver:
         """Compute Hessians at the current scores; at the start, where all scores are zero, all classes share one."""
         shared: Any = None
         for k in classes:
-            at_start = not self.scores[:, k].any()
+            at_start = self.balance is None and not self.scores[:, k].any()
             if at_start and shared is not None:
                 self.hessians[k] = shared
                 continue
             probabilities = expit(self.scores[:, k])
-            self.hessians[k] = _factored_hessian(self.features, np.sqrt(self.C * probabilities * (1 - probabilities)))
+            curvatures = self.C * probabilities * (1 - probabilities)
+            if self.balance is not None:
+                curvatures *= self.balance[:, k]
+            self.hessians[k] = _factored_hessian(self.features, np.sqrt(curvatures))
             shared = self.hessians[k] if at_start else shared
 
     def _line_search(self, active: Classes, steps: Floats, score_steps: Floats) -> tuple[Floats, Floats]:
@@ -127,9 +152,11 @@ class _NewtonSolver:
         signs = np.where(self.members[:, active], -1.0, 1.0)
         lengths = np.ones(len(active))
         for _ in range(_MAX_HALVINGS):
-            losses = np.logaddexp(0, signs * (self.scores[:, active] + lengths * score_steps)).sum(axis=0)
+            losses = np.logaddexp(0, signs * (self.scores[:, active] + lengths * score_steps))
+            if self.balance is not None:
+                losses *= self.balance[:, active]
             penalties = ((self.weights[:, active] + lengths * steps) ** 2).sum(axis=0)
-            objectives: Floats = 0.5 * penalties + self.C * losses
+            objectives: Floats = 0.5 * penalties + self.C * losses.sum(axis=0)
             worse = objectives > self.objectives[active] * (1 + _ROUNDING)
             if not worse.any():
                 break

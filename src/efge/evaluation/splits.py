@@ -312,11 +312,10 @@ def _draw_non_edges(
     total = n * (n - 1) // 2 if side is None else int((side == 0).sum()) * int((side == 1).sum())
     count = min(count, total - len(edge_codes))
     if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
-        low, high = np.triu_indices(n, 1)
-        allowed = _may_pair(low, high, side)
-        low, high = low[allowed], high[allowed]
-        codes = np.setdiff1d(low.astype(np.int64) * n + high, edge_codes, assume_unique=True)
-        codes = random.permutation(codes)[:count]
+        every = np.arange(n)
+        allowed = np.triu(_may_pair(every[:, None], every[None, :], side), 1).ravel()
+        allowed[edge_codes] = False
+        codes = random.permutation(np.flatnonzero(allowed))[:count]
     else:
         codes = np.empty(0, np.int64)
         while len(codes) < count:

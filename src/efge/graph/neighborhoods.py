@@ -23,8 +23,10 @@ _GOLDEN, _INTO = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xD1B54A32D192ED03)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
-def neighborhood_digests(graph: Graph) -> Digests:
+def neighborhood_digests(graph: Graph, among: npt.NDArray[np.bool_] | None = None) -> Digests:
     """Return a digest of the edges of each node, by the names and weights of its neighbors, in both directions.
+
+    With `among`, only neighbors that are marked in it count, as if the others were not in the graph.
 
     Examples
     --------
@@ -40,13 +42,19 @@ def neighborhood_digests(graph: Graph) -> Digests:
         first, last = int(graph.indptr[begin]), int(graph.indptr[end])
         targets = graph.indices[first:last]
         weights = np.zeros(1, np.uint64) if graph.weights is None else graph.weights[first:last].view(np.uint64)
+        hashes = _mix(keys[targets] ^ weights)
+        if among is not None:
+            hashes[~among[targets]] = 0
         # Sums of 64 bits wrap around, and so do their differences.
-        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(_mix(keys[targets] ^ weights), dtype=np.uint64)])
+        sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(hashes, dtype=np.uint64)])
         starts = graph.indptr[begin : end + 1] - first
         digests[begin:end] += sums[starts[1:]] - sums[starts[:-1]]
         if graph.directed:
-            sources = np.repeat(keys[begin:end], np.diff(starts))
-            np.add.at(digests, targets, _mix((sources + _INTO) ^ weights))
+            sources = np.repeat(np.arange(begin, end), np.diff(starts))
+            hashes = _mix((keys[sources] + _INTO) ^ weights)
+            if among is not None:
+                hashes[~among[sources]] = 0
+            np.add.at(digests, targets, hashes)
     return digests
 
 

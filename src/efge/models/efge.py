@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.embedding.propagation import check_propagation, propagate_vectors
+from efge.embedding.propagation import check_propagation, filter_vectors
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.graph.factorization import mean_edge_information
@@ -109,6 +109,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         The vectors of the nodes as centers, as they were trained; without `propagate`, the same as `embedding_`.
     context_embedding_ : Embedding
         The vectors of the nodes as contexts of others.
+    filter_map_ : array of shape (dim, dim)
+        If there is a filter: the matrix that it multiplies means over neighbors by. New nodes need it.
     walks_per_node_ : float
         Number of walks from each node that were used.
     window_ : int
@@ -276,20 +278,23 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         return self.propagate
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
-        self.embedding_ = self._filtered(self.center_embedding_, walks, self._table_folder(storage))
+        self.embedding_, matrix = self._filtered(self.center_embedding_, walks, self._table_folder(storage))
+        vars(self).pop("filter_map_", None)
+        if matrix is not None:
+            self.filter_map_ = matrix
 
-    def _filtered(self, centers: Embedding, walks: Walks, folder: Path | None = None) -> Embedding:
-        """Return filtered vectors of the nodes of a graph, or the same ones if there is no filter."""
+    def _filtered(self, centers: Embedding, walks: Walks, folder: Path | None = None) -> tuple[Embedding, Any]:
+        """Return filtered vectors of a graph's nodes, and the filter's matrix; or the same ones if there is none."""
         method = self._filter_method()
         if method is None:
-            return centers
+            return centers, None
         vectors = copy_table(centers.vectors, folder)
-        propagate_vectors(vectors, walks.graph, method, threads=walks.threads)
+        matrix = filter_vectors(vectors, walks.graph, method, threads=walks.threads)
         isolated = walks.graph.isolated
         vectors[isolated] = 0
         vectors *= np.float32(min(_mean_length(centers.vectors), _MAX_MEAN_LENGTH) / (_mean_length(vectors) or 1.0))
         vectors[isolated] = centers.vectors[isolated]
-        return Embedding._owning(vectors, walks.graph.names)
+        return Embedding._owning(vectors, walks.graph.names), matrix.astype(np.float32)
 
     def _table_folder(self, storage: TableStorage) -> Path | None:
         """Return the folder of files for tables that may not fit in memory."""

@@ -36,6 +36,8 @@ _ESTIMATORS = ("EFGE", "DeepWalk", "Node2Vec", "LINE", "HOPE", "NetMF", "ProNE",
 _TABLES = {"centers": "center_embedding_", "contexts": "context_embedding_"}
 # Fitted attributes that are arrays of one dimension, and those that are single values, by their types.
 _ARRAYS = {"visits_": "<i8", "singular_values_": "<f8", "eigenvalues_": "<f8", "neighborhoods_": "<u8"}
+# One that is a matrix, as large as the square of the dimension.
+_FILTER_MAP = "filter_map_"
 _VALUES: dict[str, type] = {
     "seed_": int,
     "walks_per_node_": float,
@@ -64,6 +66,8 @@ def write_model(path: str | os.PathLike[str], model: NodeEmbedder) -> None:
         arrays = {"format": np.array(_MAGIC), "model": np.frombuffer(_to_json(header), np.uint8)}
         arrays |= name_arrays(model.embedding_.names)
         arrays |= {name.rstrip("_"): fitted[name].astype(kind) for name, kind in _ARRAYS.items() if name in fitted}
+        if fitted.get(_FILTER_MAP) is not None:
+            arrays[_FILTER_MAP.rstrip("_")] = fitted[_FILTER_MAP].astype("<f4", copy=False)
         arrays["vectors"] = model.embedding_.vectors.astype("<f4", copy=False)
         for entry, name in _TABLES.items():
             if fitted.get(name, model.embedding_) is not model.embedding_:
@@ -184,13 +188,22 @@ def _read_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
     for name, kind in _ARRAYS.items():
         if has_entry(archive, name.rstrip("_")):
             fitted[name] = read_entry(archive, name.rstrip("_"), kind, 1)
+    if has_entry(archive, _FILTER_MAP.rstrip("_")):
+        fitted[_FILTER_MAP] = read_entry(archive, _FILTER_MAP.rstrip("_"), "<f4", 2).astype(np.float32, copy=False)
+    _check_arrays(fitted, embedding)
+    return fitted
+
+
+def _check_arrays(fitted: dict[str, Any], embedding: Embedding) -> None:
+    matrix = fitted.get(_FILTER_MAP)
+    if matrix is not None and (matrix.shape != (embedding.dim, embedding.dim) or not np.isfinite(matrix).all()):
+        raise EmbeddingError(f"entry 'filter_map': a matrix of {embedding.dim} rows and columns of finite numbers")
     digests = fitted.get("neighborhoods_")
     if digests is not None and len(digests) != len(embedding):
         raise EmbeddingError(f"entry 'neighborhoods': each of {len(embedding)} nodes has a digest; got {len(digests)}")
     visits = fitted.get("visits_")
     if visits is not None and (len(visits) != len(embedding) or visits.min(initial=0) < 0):
         raise EmbeddingError(f"entry 'visits': each of {len(embedding)} nodes has a number of visits, 0 or above")
-    return fitted
 
 
 def _read_vectors(archive: zipfile.ZipFile, name: str) -> npt.NDArray[np.float32]:

@@ -3,7 +3,8 @@
 - "average": means over neighbors (``embedding/averaging.py``), for every estimator whose vectors of linked nodes are
   similar;
 - "fold-in": the estimator's own likelihood (``training/fold_in.py``), for estimators with vectors of contexts;
-- "both": fold-in, then means that count the vector so obtained as half a neighbor;
+- "both": fold-in, then means. Without a filter, these count the vector so obtained as half a neighbor. With one, what
+  the filter would make of it and its neighbors' vectors is combined with the mean of the filtered vectors;
 - "projection": the rows of a factored matrix that new nodes would have, for HOPE and NetMF.
 """
 
@@ -14,8 +15,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from efge.embedding.averaging import Floats, OwnVectors, Rows, Vectors, average_neighbors, match_rows
-from efge.errors import GraphError
+from efge.embedding.averaging import (
+    Floats,
+    OwnVectors,
+    Rows,
+    Vectors,
+    average_neighbors,
+    match_rows,
+    mean_with_neighbors,
+)
+from efge.errors import EmbeddingError, GraphError
 from efge.graph.graph import Graph
 from efge.training.fold_in import FrozenTable, fold_in
 from efge.training.noise import noise_weights
@@ -24,13 +33,10 @@ from efge.walks.walks import Walks
 if TYPE_CHECKING:
     from efge.models.base import NodeEmbedder
 
-# With "both", a vector by fold-in counts as this many neighbors. Of 0.5 and 1, the first one was better for the classes
-# of Cora, by .003, and the second one for the links of GrQc, by .001.
+# With "both", a vector that is not filtered counts as this many neighbors.
 _OWN_WEIGHT = 0.5
-# Rows from which the map between two tables of the same nodes is estimated, at most.
-_MAP_ROWS = 4096
-# Ridge of that estimate, as a fraction of the mean square of a coordinate.
-_RIDGE = 1e-3
+# Old rows by which lengths are predicted, at most.
+_LENGTH_ROWS = 4096
 
 
 def transform_graph(model: NodeEmbedder, graph: Graph, method: str = "auto") -> Vectors:
@@ -76,10 +82,41 @@ def _new_vectors(model: Any, graph: Graph, rows: Rows, method: str) -> Vectors:
     if method == "average":
         return average_neighbors(graph, rows, vectors)
     centers = fold_in_centers(model, graph, rows)
-    own = centers
-    if getattr(model, "center_embedding_", model.embedding_) is not model.embedding_:
-        own = _map_to_filtered(centers, model.center_embedding_.vectors, vectors)
-    return own if method == "fold-in" else average_neighbors(graph, rows, vectors, OwnVectors(own, _OWN_WEIGHT))
+    if getattr(model, "center_embedding_", model.embedding_) is model.embedding_:
+        return (
+            centers
+            if method == "fold-in"
+            else average_neighbors(graph, rows, vectors, OwnVectors(centers, _OWN_WEIGHT))
+        )
+    if getattr(model, "filter_map_", None) is None:
+        raise EmbeddingError(
+            f"this {type(model).__name__} was saved by an earlier version, without filter_map_; fit it again, or use"
+            " the method 'average'"
+        )
+    if method == "fold-in":
+        old = model.center_embedding_.vectors
+        return _scale(_apply_filter_map(model, centers), _predict_lengths(old, vectors, centers))
+    smoothed = mean_with_neighbors(graph, rows, model.center_embedding_.vectors, centers)
+    means = average_neighbors(graph, rows, vectors)
+    # Half of it is what the filter would give; half is smoother, as classes of new nodes are easier to tell by that.
+    combined = _scale(_apply_filter_map(model, smoothed), 1.0) + _scale(means, 1.0)
+    return _scale(combined, np.linalg.norm(means, axis=1))
+
+
+def _apply_filter_map(model: Any, vectors: Vectors) -> Vectors:
+    """Return the directions that the filter gives vectors."""
+    # Matrix products use one thread, so that the number of threads cannot change the rounding.
+    with threadpool_limits(1, "blas"):
+        mapped: Vectors = (vectors.astype(np.float64) @ model.filter_map_).astype(np.float32)
+    return mapped
+
+
+def _scale(vectors: Vectors, lengths: float | Floats) -> Vectors:
+    """Return vectors of given lengths; those without a direction stay zero."""
+    norms = np.linalg.norm(vectors.astype(np.float64), axis=1)
+    factors = np.divide(lengths, norms, out=np.zeros_like(norms), where=norms > 0)
+    scaled: Vectors = (vectors * factors[:, None]).astype(np.float32)
+    return scaled
 
 
 def fold_in_centers(model: Any, graph: Graph, rows: Rows) -> Vectors:
@@ -102,36 +139,17 @@ def new_walks(model: Any, graph: Graph, seed: int | None = None) -> Walks:
     return Walks(graph, model._strategy(), walk_length=length, seed=seed, threads=model.threads)
 
 
-def _map_to_filtered(new: Vectors, centers: Vectors, filtered: Vectors) -> Vectors:
-    """Map vectors of new nodes as centers to the space of filtered vectors, by a linear map of the old nodes.
-
-    The filter rotates and scales; what it adds of neighbors is left to means over neighbors. Mapped vectors have the
-    lengths that the filter would give them.
-    """
-    chosen = np.unique(np.linspace(0, len(centers) - 1, min(len(centers), _MAP_ROWS)).astype(np.int64))
-    # Nodes without edges keep their vectors as they were trained.
-    chosen = chosen[(centers[chosen] != filtered[chosen]).any(axis=1)]
-    x, y = centers[chosen].astype(np.float64), filtered[chosen].astype(np.float64)
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
-        gram = x.T @ x
-        ridge = _RIDGE * np.trace(gram) / len(gram)
-        if not ridge:
-            return np.zeros_like(new)
-        mapped = new.astype(np.float64) @ np.linalg.solve(gram + ridge * np.eye(len(gram)), x.T @ y)
-    norms = np.linalg.norm(mapped, axis=1)
-    lengths = _predict_lengths(*(np.linalg.norm(table, axis=1) for table in (x, y, new)))
-    scales = np.divide(lengths, norms, out=np.zeros_like(norms), where=norms > 0)
-    scaled: Vectors = (mapped * scales[:, None]).astype(np.float32)
-    return scaled
-
-
-def _predict_lengths(centers: Floats, filtered: Floats, new: Floats) -> Floats:
-    """Return the lengths that a filter gives vectors of certain lengths, by a straight line through those of old ones.
+def _predict_lengths(centers: Vectors, filtered: Vectors, new: Vectors) -> Floats:
+    """Return the lengths that a filter gives vectors, by a straight line through those of old ones.
 
     Some filters keep lengths up to a factor, others make all of them equal.
     """
-    spread = centers - centers.mean()
-    slope = (spread @ filtered) / max(spread @ spread, 1e-30)
-    predicted: Floats = np.clip(filtered.mean() + slope * (new - centers.mean()), filtered.min(), filtered.max())
+    chosen = np.unique(np.linspace(0, len(centers) - 1, min(len(centers), _LENGTH_ROWS)).astype(np.int64))
+    # Nodes without edges keep their vectors as they were trained.
+    linked = chosen[(centers[chosen] != filtered[chosen]).any(axis=1)]
+    chosen = linked if len(linked) else chosen
+    x, y, own = (np.linalg.norm(table.astype(np.float64), axis=1) for table in (centers[chosen], filtered[chosen], new))
+    spread = x - x.mean()
+    slope = (spread @ y) / max(spread @ spread, 1e-30)
+    predicted: Floats = np.clip(y.mean() + slope * (own - x.mean()), y.min(), y.max())
     return predicted

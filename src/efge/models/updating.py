@@ -1,8 +1,8 @@
 """Updates of a fitted estimator after its graph has changed: old vectors are kept, or move where edges have changed.
 
-Digests of neighborhoods tell which nodes have other edges than before. New nodes get vectors by fold-in. Without
-`freeze`, training then goes on from there, on walks through the changed nodes, with negatives among all nodes. At the
-end, the filter is applied to the whole graph, and its result is rotated to where the vectors were before.
+Digests of neighborhoods tell which edges are new. With `freeze`, new nodes get vectors by fold-in, and nothing else
+changes. Without it, they start from means over neighbors, and training goes on, on walks through the changed edges,
+with negatives among all nodes. At the end, the filter is applied to the whole graph.
 """
 
 from __future__ import annotations
@@ -32,9 +32,13 @@ from efge.training.trainer import Trained, train
 from efge.walks.through import WalksThrough
 from efge.walks.walks import Walks
 
-# Walks through each changed node. After 20 updates that add 2 % of Cora's nodes each, the AUC of links was .010 below a
-# new fit's with 40 and .013 below with 20; classes were no worse with either.
-_WALKS_PER_NODE = 40
+# Walks through each changed edge. After 20 updates that add 1.5 % of Cora's nodes each, classes and links were .007 and
+# .004 below a new fit's with 10, and .004 and .004 with 15, as means of six orders; GrQc's links .001 with either.
+_WALKS_PER_EDGE = 10
+# Walks in all, at most, for each node of the graph.
+_MAX_WALKS_PER_NODE = 20
+# Evaluations of held-out pairs after the first one; each takes some hundredths of the time of an update.
+_EVALUATIONS = 1
 
 
 class _Tables(NamedTuple):
@@ -57,18 +61,17 @@ def update(
     before, owner = model.embedding_, f"the fitted {type(model).__name__}"
     rows = match_rows(graph, before.names, before._index, owner)
     check_direction(model, graph, owner)
-    digests = neighborhood_digests(graph)
-    changed = (rows < 0) | (digests != np.append(model.neighborhoods_, np.uint64(0))[rows])
-    tables = _extend_tables(model, graph, rows)
+    changed = _changed_edges(model, graph, rows)
+    tables = _extend_tables(model, graph, rows, freeze)
     walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
-    fitted: dict[str, Any] = {"neighborhoods_": digests, "visits_": tables.visits}
-    if freeze or not changed.any():
+    fitted: dict[str, Any] = {"neighborhoods_": neighborhood_digests(graph), "visits_": tables.visits}
+    if freeze or not len(changed):
         vectors = transform_graph(model, graph)
     else:
-        trained = _train(model, walks, tables, np.flatnonzero(changed), progress, checkpoints)
+        trained = _train(model, walks, tables, changed, progress, checkpoints)
         tables = tables._replace(centers=trained.centers, contexts=trained.contexts)
-        vectors = _filter(model, walks, Embedding._owning(trained.centers, graph.names))
-        fitted["history_"] = trained.history
+        vectors, matrix = _filter(model, walks, Embedding._owning(trained.centers, graph.names))
+        fitted |= {"history_": trained.history} | ({} if matrix is None else {"filter_map_": matrix})
     _store(model, graph, tables, vectors, fitted)
     model.drift_ = drift([before, model.embedding_], aligned=True)
 
@@ -83,17 +86,39 @@ def _check(model: Any) -> None:
         raise EmbeddingError(f"this {name} was saved by an earlier version, without neighborhoods_; fit it again")
 
 
-def _extend_tables(model: Any, graph: Graph, rows: Rows) -> _Tables:
-    """Return the tables of a graph's nodes: old rows as they are, and new ones by fold-in; removed nodes leave."""
+def _changed_edges(model: Any, graph: Graph, rows: Rows) -> Rows:
+    """Return the edges that may be new, as rows of the graph; and a node that has only lost edges, twice.
+
+    Digests are sums over neighbors. Those over old neighbors tell at which old nodes edges to other old nodes have
+    changed; a new edge between old nodes joins two of these.
+    """
+    new = rows < 0
+    digests = neighborhood_digests(graph, among=~new)
+    altered = new | (digests != np.append(model.neighborhoods_, np.uint64(0))[rows])
+    sources, targets = np.repeat(np.arange(graph.n_nodes), graph.degrees), graph.indices
+    may_be_new = new[sources] | new[targets] | (altered[sources] & altered[targets])
+    if not graph.directed:
+        may_be_new &= sources <= targets
+    edges = np.column_stack([sources[may_be_new], targets[may_be_new]])
+    altered[edges.ravel()] = False
+    alone = np.flatnonzero(altered)
+    return np.concatenate([edges, np.column_stack([alone, alone])])
+
+
+def _extend_tables(model: Any, graph: Graph, rows: Rows, freeze: bool) -> _Tables:
+    """Return the tables of a graph's nodes: old rows as they are, and new ones; removed nodes leave.
+
+    New rows are trained by fold-in if nothing else trains them, or start from means over neighbors.
+    """
     old, new = rows >= 0, rows < 0
-    known = getattr(model, "center_embedding_", model.embedding_).vectors
-    centers, contexts = (np.empty((graph.n_nodes, known.shape[1]), np.float32) for _ in range(2))
+    known = getattr(model, "center_embedding_", model.embedding_).vectors, model.context_embedding_.vectors
+    centers, contexts = (np.empty((graph.n_nodes, model.embedding_.dim), np.float32) for _ in range(2))
     visits = np.zeros(graph.n_nodes, np.int64)
-    centers[old], contexts[old] = known[rows[old]], model.context_embedding_.vectors[rows[old]]
+    centers[old], contexts[old] = (table[rows[old]] for table in known)
     visits[old] = model.visits_[rows[old]]
     if new.any():
-        centers[new] = fold_in_centers(model, graph, rows)
-        contexts[new] = _fold_in_contexts(model, graph, rows)
+        centers[new] = fold_in_centers(model, graph, rows) if freeze else average_neighbors(graph, rows, known[0])
+        contexts[new] = _fold_in_contexts(model, graph, rows) if freeze else average_neighbors(graph, rows, known[1])
         degrees = np.bincount(graph.indices, minlength=graph.n_nodes) + graph.degrees
         per_edge = visits[old].sum() / max(int(degrees[old].sum()), 1)
         visits[new] = np.maximum(np.round(degrees[new] * per_edge), 1)
@@ -118,25 +143,31 @@ def _train(
     progress: Callable[[Progress], None] | None,
     checkpoints: Checkpoints | None,
 ) -> Trained:
-    """Train all tables on walks through the changed nodes."""
-    settings: Settings = replace(model._settings(), until_converged=False, init="random", patience=None, epochs=1)
+    """Train all tables on walks through the changed edges."""
+    settings: Settings = replace(
+        model._settings(), until_converged=False, init="random", patience=None, epochs=1, evaluations=_EVALUATIONS
+    )
     reach = min(int(settings.window), int(model.walk_length) - 1)
-    through = WalksThrough(walks, changed.astype(walks.graph.indices.dtype), _WALKS_PER_NODE, max(reach, 1))
+    affordable = _MAX_WALKS_PER_NODE * walks.graph.n_nodes // len(changed)
+    walks_per_edge = max(1, min(_WALKS_PER_EDGE, affordable))
+    through = WalksThrough(walks, changed.astype(walks.graph.indices.dtype), walks_per_edge, max(reach - 1, 1))
     start = StartVectors(np.arange(walks.graph.n_nodes), *tables)
     return train(through, model._pair_family(), settings, progress, checkpoints, start=start)
 
 
-def _filter(model: Any, walks: Walks, centers: Embedding) -> Vectors:
-    """Return the vectors that users see: filtered, if the estimator does that, and rotated to where they were."""
+def _filter(model: Any, walks: Walks, centers: Embedding) -> tuple[Vectors, Any]:
+    """Return the vectors that users see, filtered if the estimator does that, and the filter's matrix."""
     if not hasattr(model, "_filtered"):
-        return centers.vectors
-    filtered: Embedding = model._filtered(centers, walks)
-    if filtered is centers:
-        return centers.vectors
-    vectors: Vectors = align(model.embedding_, filtered).embedding.vectors.copy()
+        return centers.vectors, None
+    filtered, matrix = model._filtered(centers, walks)
+    # Other filters than this one keep the axes of the vectors.
+    if model._filter_method() != "prone":
+        return filtered.vectors, matrix
+    alignment = align(model.embedding_, filtered)
+    vectors: Vectors = alignment.embedding.vectors.copy()
     isolated = walks.graph.isolated
     vectors[isolated] = centers.vectors[isolated]
-    return vectors
+    return vectors, (matrix @ alignment.rotation).astype(np.float32)
 
 
 def _store(model: Any, graph: Graph, tables: _Tables, vectors: Vectors, fitted: dict[str, Any]) -> None:

@@ -220,10 +220,10 @@ class UpdatableWalkEmbedder(WalkEmbedder):
     ) -> AnyUpdatable:
         """Update the vectors after the graph has changed; without an earlier fit, this is `fit`.
 
-        Nodes whose edges have changed are found by `neighborhoods_`. Training goes on from the present vectors, on
-        walks through these nodes, so that it takes a small part of the time of a fit, and vectors stay in their space.
-        New nodes start from what :meth:`transform` gives them, and removed nodes leave. Walks of each update have their
-        own random numbers; the same updates give the same bytes, at any number of threads.
+        New edges are found by `neighborhoods_`. Training goes on from the present vectors, on walks through these
+        edges, so that it takes a small part of the time of a fit, and vectors stay in their space. New nodes start from
+        means over their neighbors, and removed nodes leave. Walks of each update have their own random numbers; the
+        same updates give the same bytes, at any number of threads.
 
         Parameters
         ----------

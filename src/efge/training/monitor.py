@@ -50,8 +50,9 @@ class HeldOutMonitor:
         noise: AliasTable,
         pairs: int,
         log_likelihood: Callable[[HeldOutSample], float],
+        evaluations: int = N_EVALUATIONS,
     ) -> None:
-        self.interval = pairs / N_EVALUATIONS
+        self.interval = pairs / evaluations
         self.state = TrainingState()
         self.log_likelihood = log_likelihood
         random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))

@@ -30,6 +30,7 @@ class Settings:
     softmax: bool = False  # contexts by hierarchical softmax instead of negatives
     stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
     one_table: bool = False  # nodes have the same vector as centers and as contexts
+    evaluations: int = 20  # of held-out pairs in the course of training
 
     def check(self) -> None:
         """Raise an error for settings that training cannot use."""

@@ -176,7 +176,8 @@ def _make_monitor(run: _Run, threads: Threads) -> HeldOutMonitor:
 
     pair_settings = PairSettings(config.window, config.stars, config.negatives)
     noise = model.prob, model.alias
-    return HeldOutMonitor(run.corpus.walks, pair_settings, noise, run.corpus.pairs, log_likelihood)
+    evaluations = run.settings.evaluations
+    return HeldOutMonitor(run.corpus.walks, pair_settings, noise, run.corpus.pairs, log_likelihood, evaluations)
 
 
 def log_prob_table(family: Family) -> tuple[Floats, float]:

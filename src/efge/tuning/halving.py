@@ -1,4 +1,4 @@
-"""Successive halving: every candidate is trained on few walks, the better third on all, and the best two repeatedly."""
+"""Successive halving: every candidate is trained on few walks, the better third on all, and the best two once more."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from efge.errors import EvaluationError, check_positive_integers
 from efge.tuning.space import Candidate
 
 # Walks of a full trial, if the number is not a parameter of the space, and the fraction of them in the first round.
-FULL_WALKS = 20
-FIRST_FRACTION = 0.3
+FULL_WALKS = 12
+FIRST_FRACTION = 1 / 3
 _KEPT = 3
 _FINALISTS = 2
-_REPEATS = 3
+# Repeats of all trainings, if there are so few.
+_REPEATS_OF_FEW = 3
 # Fewer trainings than this are worth all walks at once.
 _MIN_FOR_FIRST_ROUND = 5
 # Part of a time budget that is planned for: a trial may take longer than the first one suggests.
@@ -31,24 +32,24 @@ class Round(NamedTuple):
     trainings: int
 
 
-def plan_rounds(n: int) -> list[Round]:
-    """Return the rounds for a number of trainings.
+def plan_rounds(n: int, repeats: int = 2) -> list[Round]:
+    """Return the rounds for a number of trainings; the best two are repeated with other data.
 
     Examples
     --------
     >>> plan_rounds(12)[1]
     Round(fraction=1.0, repeats=(0,), trainings=4)
     >>> sum(len(one.repeats) * one.trainings for one in plan_rounds(12))
-    20
+    18
     """
     if n == 1:
         return [Round(1.0, (0,), 1)]
     if n <= _FINALISTS:
-        return [Round(1.0, tuple(range(_REPEATS)), n)]
-    final = Round(1.0, tuple(range(1, _REPEATS)), _FINALISTS)
+        return [Round(1.0, tuple(range(_REPEATS_OF_FEW)), n)]
+    final = [Round(1.0, tuple(range(1, repeats)), _FINALISTS)] if repeats > 1 else []
     if n < _MIN_FOR_FIRST_ROUND:
-        return [Round(1.0, (0,), n), final]
-    return [Round(FIRST_FRACTION, (0,), n), Round(1.0, (0,), max(_FINALISTS + 1, math.ceil(n / _KEPT))), final]
+        return [Round(1.0, (0,), n), *final]
+    return [Round(FIRST_FRACTION, (0,), n), Round(1.0, (0,), max(_FINALISTS + 1, math.ceil(n / _KEPT))), *final]
 
 
 def count_trials(rounds: Sequence[Round]) -> int:
@@ -56,7 +57,7 @@ def count_trials(rounds: Sequence[Round]) -> int:
     return sum(len(one.repeats) * one.trainings for one in rounds)
 
 
-def limit_by_fits(n: int, fits: int | None) -> int:
+def limit_by_fits(n: int, fits: int | None, repeats: int = 2) -> int:
     """Return how many trainings can take part if there are at most so many fits.
 
     Examples
@@ -67,10 +68,10 @@ def limit_by_fits(n: int, fits: int | None) -> int:
     check_positive_integers(fits=fits)
     if fits is None:
         return n
-    return max((count for count in range(1, n + 1) if count_trials(plan_rounds(count)) <= fits), default=1)
+    return max((count for count in range(1, n + 1) if count_trials(plan_rounds(count, repeats)) <= fits), default=1)
 
 
-def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work: float) -> int:
+def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work: float, repeats: int = 2) -> int:
     """Return how many trainings, in their order, can take part if all rounds are to end within a number of seconds.
 
     Later rounds are assumed to keep trainings of mean work.
@@ -87,7 +88,7 @@ def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work
     fitting = 1
     for n in range(2, len(works) + 1):
         mean = sum(works[:n]) / n
-        planned = sum(one.fraction * len(one.repeats) * one.trainings * mean for one in plan_rounds(n))
+        planned = sum(one.fraction * len(one.repeats) * one.trainings * mean for one in plan_rounds(n, repeats))
         if planned * seconds_per_work <= _PLANNED * budget:
             fitting = n
     return fitting

@@ -11,6 +11,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,6 +25,7 @@ from efge.io.atomic import atomic_write
 from efge.models.efge import EFGE
 from efge.models.walk_base import TableStorage
 from efge.system import available_memory, available_threads
+from efge.training.trainer import train
 from efge.tuning.halving import FULL_WALKS, Training, work_of
 from efge.tuning.space import Candidate
 from efge.tuning.tasks import LabelTask, LinkTask, Values
@@ -111,22 +113,32 @@ class TrialRunner:
     def _run_one(self, trial: Trial, threads: int) -> Outcome:
         start = time.perf_counter()
         try:
-            vectors = self._train(trial, threads)
+            vectors = self._vectors(self._fit(trial, threads), trial, threads)
             seconds = time.perf_counter() - start
-            return Outcome({key: self.task.score(found, trial.repeat) for key, found in vectors.items()}, seconds)
+            quick = trial.fraction < 1
+            scores = {key: self.task.score(found, trial.repeat, quick) for key, found in vectors.items()}
+            return Outcome(scores, seconds)
         except (ValueError, MemoryError, TrainingError) as error:
             return Outcome({}, time.perf_counter() - start, f"failed: {describe_error(error)}")
 
-    def _train(self, trial: Trial, threads: int) -> dict[str, Embedding]:
-        """Return the vectors of each candidate of a trial."""
+    def _fit(self, trial: Trial, threads: int) -> Any:
+        """Return the model of a trial, without a filter."""
         graph = self.task.training_graph(trial.repeat)
         model = configured(trial.candidates[0], self.task.seed + trial.repeat, threads)
         walks = self._walks(model, trial.fraction)
         if walks is not None:
             model.set_params(walks_per_node=walks)
+        if isinstance(model, EFGE):
+            model.set_params(propagate=None)
+        if isinstance(model, EFGE) and model.partitions is None:
+            return _train_tables(model, graph, self._check)
+        return model.fit(graph, progress=self._check)
+
+    def _vectors(self, model: Any, trial: Trial, threads: int) -> dict[str, Embedding]:
+        """Return the vectors of each candidate of a trial."""
         if not isinstance(model, EFGE):
-            return {trial.candidates[0].key(): model.fit(graph, progress=self._check).embedding_}
-        model.set_params(propagate=None).fit(graph, progress=self._check)
+            return {trial.candidates[0].key(): model.embedding_}
+        graph = self.task.training_graph(trial.repeat)
         return {candidate.key(): _filtered(model, candidate, graph, threads) for candidate in trial.candidates}
 
     def _check(self, progress: Any) -> None:
@@ -138,7 +150,7 @@ class TrialRunner:
         if not hasattr(model, "walks_per_node"):
             return None
         if model.walks_per_node == "auto":
-            # Vectors that labels are to choose are those of the final model.
+            # Vectors that labels are to choose are those of the final model: some families need more walks than others.
             own = fraction == 1 and isinstance(self.task, LabelTask)
             return None if own else math.ceil(fraction * FULL_WALKS)
         return math.ceil(fraction * int(model.walks_per_node))
@@ -187,6 +199,18 @@ def configured(candidate: Candidate, seed: int, threads: int | None) -> Any:
     model = clone(candidate.estimator)
     execution = {"seed": seed, "threads": threads}
     return model.set_params(**{name: value for name, value in execution.items() if name in model.get_params()})
+
+
+def _train_tables(model: EFGE, graph: Graph, progress: Callable[[Any], None]) -> EFGE:
+    """Train as `fit` does, without what a trial does not need: checks, evaluations, diagnostics."""
+    # Only a family of the user's own may be wrong.
+    family = model._pair_family() if isinstance(model.family, str) else model._family()
+    settings = model._settings_for(graph)
+    if settings.patience is None and not settings.until_converged:
+        settings = replace(settings, evaluations=1)
+    walks = model._make_walks(graph, None)
+    model._store_result(walks, train(walks, family, settings, progress))
+    return model
 
 
 def _filtered(model: EFGE, candidate: Candidate, graph: Graph, threads: int) -> Embedding:

@@ -1,7 +1,7 @@
-"""Walks through given nodes, for training where a graph has changed.
+"""Walks through given edges, for training where a graph has changed.
 
-A walk through a node is a walk from it, preceded by another one, backwards: what passes the node on its way from one
-side to the other. In a graph with directions, the first part goes against them.
+A walk through an edge is a walk from its end, preceded by one from its other end, backwards: what passes the edge on
+its way from one side to the other. In a graph with directions, the first part goes against them.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from efge.graph.graph import Graph, Nodes
 from efge.kernels.random import random_integers, random_permutation
@@ -22,77 +23,80 @@ _BATCH_WALKS = 1 << 16
 
 
 class WalksThrough:
-    """Walks with given nodes in their middle, and up to `reach` nodes before and after.
+    """Walks with given edges in their middle, and up to `reach` more nodes before and after.
 
-    Graph, strategy, seed and threads are those of other walks.
+    An edge from a node to itself stands for the node: walks pass it, on any of its edges. Graph, strategy, seed and
+    threads are those of other walks.
 
     Examples
     --------
-    >>> walks = WalksThrough(Walks([(0, 1), (1, 2)], seed=0), np.array([1], np.int32), walks_per_node=2, reach=1)
-    >>> [walk.tolist()[1] for batch in walks.batches() for walk in batch]
-    [1, 1]
+    >>> walks = WalksThrough(Walks([(0, 1), (1, 2)], seed=0), np.array([[1, 2]], np.int32), walks_per_edge=2, reach=0)
+    >>> [walk.tolist() for batch in walks.batches() for walk in batch]
+    [[1, 2], [1, 2]]
     """
 
     held_out_every = None
 
-    def __init__(self, walks: Walks, nodes: Nodes, walks_per_node: int, reach: int) -> None:
+    def __init__(self, walks: Walks, edges: Nodes, walks_per_edge: int, reach: int) -> None:
         self.graph, self.seed, self.threads = walks.graph, walks.seed, walks.threads
-        self.nodes, self.walks_per_node, self.reach = nodes, walks_per_node, reach
+        self.edges, self.walks_per_edge, self.reach = edges, walks_per_edge, reach
         self._walks = walks
-        self._steppers = (walks._stepper, _backward(walks))
+        self._steppers = (_backward(walks), walks._stepper)
 
     def describe(self) -> dict[str, Any]:
         """Return everything that the walks depend on besides the graph, by name.
 
         Examples
         --------
-        >>> walks = WalksThrough(Walks([(0, 1)], seed=7), np.array([1], np.int32), walks_per_node=2, reach=1)
+        >>> walks = WalksThrough(Walks([(0, 1)], seed=7), np.array([[0, 1]], np.int32), walks_per_edge=2, reach=1)
         >>> walks.describe()["reach"]
         1
         """
-        through = {"through": self.nodes.tolist(), "reach": self.reach, "walks_through_node": self.walks_per_node}
+        through = {"through": self.edges.tolist(), "reach": self.reach, "walks_through_edge": self.walks_per_edge}
         return self._walks.describe() | through
 
     def batches(self, epoch: int = 0) -> Iterator[WalkBatch]:
-        """Yield the walks of an epoch in batches; each pass goes through every node once, in its own order.
+        """Yield the walks of an epoch in batches; each pass goes through every edge once, in its own order.
 
         Examples
         --------
-        >>> walks = WalksThrough(Walks([(0, 1)], seed=0), np.array([0, 1], np.int32), walks_per_node=3, reach=1)
+        >>> walks = WalksThrough(Walks([(0, 1)], seed=0), np.array([[0, 1]], np.int32), walks_per_edge=3, reach=1)
         >>> [len(batch) for batch in walks.batches()]
-        [6]
+        [3]
         """
-        starts = np.empty((self.walks_per_node, len(self.nodes)), self.nodes.dtype)
-        for number, row in enumerate(starts):
-            order = np.empty(len(row), np.int64)
+        orders = np.empty((self.walks_per_edge, len(self.edges)), np.int64)
+        for number, order in enumerate(orders):
             random_permutation(stream_key(self.seed, epoch, f"pass {number} through"), order)
-            row[:] = self.nodes[order]
-        flat = starts.reshape(-1)
+        flat = orders.reshape(-1)
         for begin in range(0, len(flat), _BATCH_WALKS):
             yield self._join(flat[begin : begin + _BATCH_WALKS], epoch, "walks through", begin)
 
     def held_out(self, count: int) -> WalkBatch:
-        """Return walks through random ones of the nodes, which training does not see.
+        """Return walks through random ones of the edges, which training does not see.
 
         Examples
         --------
-        >>> walks = WalksThrough(Walks([(0, 1)], seed=0), np.array([0, 1], np.int32), walks_per_node=3, reach=1)
+        >>> walks = WalksThrough(Walks([(0, 1)], seed=0), np.array([[0, 1]], np.int32), walks_per_edge=3, reach=1)
         >>> len(walks.held_out(5))
         5
         """
-        chosen = np.empty(count if len(self.nodes) else 0, np.int64)
-        random_integers(stream_key(self.seed, 0, "nodes held out"), len(self.nodes), chosen)
-        return self._join(self.nodes[chosen], 0, "walks through, held out", 0)
+        chosen = np.empty(count if len(self.edges) else 0, np.int64)
+        random_integers(stream_key(self.seed, 0, "nodes held out"), len(self.edges), chosen)
+        return self._join(chosen, 0, "walks through, held out", 0)
 
-    def _join(self, starts: Nodes, epoch: int, purpose: str, first: int) -> WalkBatch:
-        length = self.reach + 1
+    def _join(self, chosen: npt.NDArray[np.int64], epoch: int, purpose: str, first: int) -> WalkBatch:
+        """Make a walk through each of the chosen edges."""
+        length, starts = self.reach + 1, self.edges[chosen]
         parts = []
-        for stepper, side in zip(self._steppers, ("after", "before"), strict=True):
+        for column, (stepper, side) in enumerate(zip(self._steppers, ("before", "after"), strict=True)):
             walks, lengths = np.empty((len(starts), length), starts.dtype), np.empty(len(starts), np.int32)
-            stepper.walk(starts, stream_key(self.seed, epoch, f"{purpose}, {side}"), first, walks, lengths)
+            key = stream_key(self.seed, epoch, f"{purpose}, {side}")
+            stepper.walk(np.ascontiguousarray(starts[:, column]), key, first, walks, lengths)
             parts.append((walks, np.arange(length) < lengths[:, None]))
-        (after, is_after), (before, is_before) = parts
-        nodes, present = np.hstack([before[:, :0:-1], after]), np.hstack([is_before[:, :0:-1], is_after])
+        (before, is_before), (after, is_after) = parts
+        # A node that stands for itself is visited once.
+        is_before[:, 0] = starts[:, 0] != starts[:, 1]
+        nodes, present = np.hstack([before[:, ::-1], after]), np.hstack([is_before[:, ::-1], is_after])
         offsets = np.concatenate([[0], np.cumsum(present.sum(axis=1))]).astype(np.int64)
         return WalkBatch(nodes[present], offsets)
 
