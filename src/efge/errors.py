@@ -1,6 +1,7 @@
 """Exceptions and warnings, and checks that several packages share."""
 
 import difflib
+import math
 import os
 from collections.abc import Iterable
 from numbers import Integral, Real
@@ -8,6 +9,8 @@ from typing import Any
 
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
+# Largest integer that arrays and compiled loops take.
+_MAX_INTEGER = 2**63 - 1
 
 # Integers that have no default which None could stand for.
 _REQUIRED = ("dim", "window", "negatives", "epochs", "walk_length", "walks_per_node", "repeats", "hits")
@@ -207,5 +210,36 @@ def check_positive_integers(**values: Any) -> None:
     """
     for name, value in values.items():
         is_left_out = value is None and name not in _REQUIRED
-        if not is_left_out and not (is_integer(value) and int(value) >= 1):
-            raise ValueError(f"{name} must be a positive integer; got {value!r}")
+        if not is_left_out and not (is_integer(value) and 1 <= int(value) <= _MAX_INTEGER):
+            size = " of at most 64 bits" if is_integer(value) and value > 0 else ""
+            raise ValueError(f"{name} must be a positive integer{size}; got {value!r}"[:_MAX_LENGTH])
+
+
+def check_positive_numbers(**values: Any) -> None:
+    """Raise a ValueError unless every value is a finite number above 0.
+
+    Examples
+    --------
+    >>> from efge.errors import check_positive_numbers
+    >>> check_positive_numbers(C="1")
+    Traceback (most recent call last):
+    ValueError: C must be a positive number; got '1'
+    """
+    for name, value in values.items():
+        if not (is_number(value) and 0 < value < math.inf):
+            raise ValueError(f"{name} must be a positive number; got {value!r}"[:_MAX_LENGTH])
+
+
+def check_functions(**functions: Any) -> None:
+    """Raise a TypeError unless every argument is None or can be called.
+
+    Examples
+    --------
+    >>> from efge.errors import check_functions
+    >>> check_functions(progress=3)
+    Traceback (most recent call last):
+    TypeError: progress is a function, or None; got 3
+    """
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} is a function, or None; got {function!r}"[:_MAX_LENGTH])

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import check_positive_integers
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_with_edges
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
@@ -154,7 +154,7 @@ class BigClam(NodeEmbedder):
         Embedding(3 nodes, 1 dimensions)
         """
         self._check()
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         seed = resolve_seed(self.seed)
         adjacency = Adjacency.of(graph)
         with ThreadPoolExecutor(self.threads or available_threads()) as pool:

@@ -13,7 +13,7 @@ from efge.embedding.embedding import Embedding
 from efge.errors import check_positive_integers
 from efge.families.builtin import Bernoulli
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph, as_graph_with_edges
 from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
 from efge.models.diagnostics import diagnose, warn_if_poor
@@ -133,12 +133,10 @@ class LINE(PairScorer):
         ['a', 'b', 'c']
         """
         orders = self._check_orders()
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         sampler = EdgeSampler(graph, self.samples, self.threads, self.seed)
         self.seed_, self.history_, self.directed_ = sampler.seed, {}, graph.directed
-        # Without edges there is nothing to learn, and all vectors are zero.
-        parts = [] if len(graph.indices) else [(np.zeros((graph.n_nodes, self.dim), np.float32),) * 2]
-        orders = orders if len(graph.indices) else ()
+        parts = []
         with reporting_fit(progress) as report:
             for number, order in enumerate(orders):
                 trained = self._train(sampler.for_order(order), order, _overall_progress(report, number, len(orders)))

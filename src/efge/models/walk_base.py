@@ -16,7 +16,6 @@ from efge.embedding.embedding import Embedding
 from efge.errors import TrainingError
 from efge.families.base import Family
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
@@ -167,12 +166,10 @@ class WalkEmbedder(NodeEmbedder):
     def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
         if isinstance(X, Walks):
             return X
-        if self.walk_length == 1:
-            raise ValueError("walk_length must be at least 2, because a walk of one node has no pairs; got 1")
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
         return Walks(
-            as_graph(X),
+            X,
             self._strategy(),
             walks_per_node=self._walks_per_node(),
             walk_length=self.walk_length,

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from efge.errors import GraphError, check_positive_integers
 from efge.graph.graph import Graph, Nodes, Offsets
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph, as_graph_with_edges
 from efge.graph.names import Fields, format_names
 from efge.graph.text_edges import read_tokens
 from efge.graph.text_lines import TextSource
@@ -86,13 +86,14 @@ class Walks:
     Parameters
     ----------
     graph : Graph, or anything :func:`efge.as_graph` accepts
+        With at least one edge, unless the walks are those of a corpus.
     strategy : str or strategy
         "uniform", "weighted", "node2vec", or one of :class:`efge.UniformWalk`, :class:`efge.WeightedWalk`,
         :class:`efge.Node2VecWalk`, :class:`efge.CorpusWalk`.
     walks_per_node : int
         Number of walks that start at each node.
     walk_length : int
-        Number of nodes in a walk; a walk that reaches a dead end has fewer.
+        Number of nodes in a walk, at least 2; a walk that reaches a dead end has fewer.
     seed : int, optional
         The same seed gives the same walks, at any number of threads. By default, a random seed is chosen.
     threads : int, optional
@@ -118,8 +119,11 @@ class Walks:
         threads: int | None = None,
     ) -> None:
         check_positive_integers(walks_per_node=walks_per_node, walk_length=walk_length, threads=threads)
-        self.graph = as_graph(graph)
+        if walk_length == 1:
+            raise ValueError("walk_length must be at least 2, because a walk of one node goes nowhere; got 1")
         self.strategy = as_strategy(strategy)
+        # A corpus has its walks already, and needs only the names of the nodes.
+        self.graph = as_graph(graph) if isinstance(self.strategy, CorpusWalk) else as_graph_with_edges(graph)
         self.walks_per_node = walks_per_node
         self.walk_length = walk_length
         self.seed = resolve_seed(seed)
