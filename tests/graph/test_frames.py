@@ -101,8 +101,8 @@ def test_names_label_the_rows_of_a_matrix():
     for wrong, message in (
         (names[:-1], "a name for each of 50 rows; got 49"),
         (["x"] * 50, "node names are distinct"),
-        ("text", "names is a list of names"),
-        (3, "names is a list of names"),
+        ("text", "names is a list of node names"),
+        (3, "names is a list of node names"),
     ):
         with pytest.raises(efge.GraphError, match=message):
             efge.as_graph(matrix, names=wrong)

@@ -182,7 +182,7 @@ def test_walks_equal_those_of_the_slow_twin(kind, strategy):
         assert walk == twin
 
 
-@pytest.mark.parametrize("length", [1, 2, 3, 200])
+@pytest.mark.parametrize("length", [2, 3, 200])
 def test_walks_of_any_length_equal_those_of_the_slow_twin(length):
     graph = efge.as_graph(nx.gnp_random_graph(80, 0.03, seed=4, directed=True))
     walks = efge.Walks(graph, efge.Node2VecWalk(0.5, 2.0), walks_per_node=3, walk_length=length, seed=0)

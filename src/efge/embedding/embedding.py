@@ -14,8 +14,8 @@ from efge.embedding.candidates import choose_candidates
 from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
 from efge.embedding.conversions import Conversions
 from efge.embedding.nearest import METRICS, find_nearest, vector_norms
-from efge.errors import EmbeddingError, is_integer
-from efge.graph.names import NameIndex, Names
+from efge.errors import EmbeddingError, GraphError, check_choice, check_positive_integers
+from efge.graph.names import NameIndex, Names, list_names
 from efge.progress import CountProgress, reporting_count
 
 Vectors = npt.NDArray[np.float32]
@@ -160,7 +160,10 @@ class Embedding(Conversions):
         return vector_norms(self.vectors)
 
     def _rows(self, names: Iterable[Hashable]) -> Rows:
-        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        try:
+            listed = list_names("names", names)
+        except GraphError as error:
+            raise EmbeddingError(str(error)) from None
         rows = self._index.rows(listed)
         if (rows < 0).any():
             name = listed[int(np.argmax(rows < 0))]
@@ -275,10 +278,8 @@ class Embedding(Conversions):
         array([[0.6],
                [0.8]], dtype=float32)
         """
-        if metric not in METRICS:
-            raise ValueError(f"no metric {metric!r}; known: {', '.join(METRICS)}")
-        if not is_integer(k) or k < 1:
-            raise ValueError(f"k must be a positive integer; got {k!r}")
+        check_choice("metric", metric, METRICS)
+        check_positive_integers(k=k)
         vectors, own = self._queries(queries)
         chosen = choose_candidates(self, own, len(vectors), among, exclude)
         everything = len(chosen.rows) == len(self)
@@ -330,7 +331,7 @@ class Embedding(Conversions):
         from efge.embedding.averaging import transform_embedding
         from efge.graph.inputs import as_graph
 
-        if method not in ("auto", "average"):
+        if not isinstance(method, str) or method not in ("auto", "average"):
             raise ValueError(
                 f"an embedding alone supports the method 'average'; got {method!r}: other methods need the fitted"
                 " model, which model.save and --save-model keep"

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, GraphError, check_positive_integers
+from efge.errors import EmbeddingError, GraphError, check_types, is_integer
 from efge.explore import palette
 from efge.explore.columns import Column, Numbers, make_columns
 from efge.explore.compare import align_places, common_neighbors
@@ -28,7 +28,7 @@ from efge.explore.layout import Layout, lay_out
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
-from efge.random import stream_key
+from efge.random import check_seed, stream_key
 
 # Parts of the page's one script; each may use names from the parts before it.
 _SCRIPTS = ("data.js", "map.js", "labels.js", "overlay.js", "panel.js", "summary.js", "page.js")
@@ -132,7 +132,11 @@ def make_page(  # noqa: PLR0913
     """Return the page that `write_page` writes."""
     complete = _embedding_of(embedding)
     library = _plotly_source()
-    check_positive_integers(neighbors=neighbors or None)
+    if not is_integer(neighbors) or not 0 <= neighbors <= _MAX_NODES:
+        raise ValueError(f"neighbors is an integer from 0 to {_MAX_NODES:,}; got {neighbors!r}")
+    seed = check_seed(seed)
+    if title is not None:
+        check_types(title=title)
     network = None if graph is None else as_graph(graph)
     shown, rows = _sample(complete, seed)
     other = None if compare is None else _matching(_embedding_of(compare), shown)

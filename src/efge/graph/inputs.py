@@ -98,6 +98,7 @@ def as_graph(  # noqa: PLR0913
             drop_self_loops=drop_self_loops,
         )
     check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops)
+    check_types(source=source, target=target, weight=weight)
     columns = Columns(source, target, weight, weighted)
     return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops, names))
 

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import check_positive_integers
+from efge.errors import check_positive_integers, is_number
 from efge.graph.inputs import as_graph_with_edges
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
@@ -185,7 +185,7 @@ class BigClam(NodeEmbedder):
     def _check(self) -> None:
         counts = ("n_communities", "n_init", "max_iter", "threads")
         check_positive_integers(**{name: getattr(self, name) for name in counts})
-        if not 0 <= self.tol < math.inf:
+        if not (is_number(self.tol) and 0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a finite number, 0 or above; got {self.tol!r}")
 
     def _choose_start(self, pool: Executor, adjacency: Adjacency, number: int, seed: int) -> Ascent:

@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.embedding.propagation import check_propagation, propagate_vectors
+from efge.embedding.propagation import METHODS, propagate_vectors
+from efge.errors import check_choice
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, UpdatableWalkEmbedder
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
-from efge.training.settings import Settings
+from efge.training.settings import INITS, TRAINERS, Settings
 from efge.training.tables import copy_table
 from efge.training.trainer import Trained
 from efge.walks.strategies import Node2VecWalk, Strategy
@@ -212,8 +213,10 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         return as_family(self.family)
 
     def _settings(self) -> Settings:
-        if self.propagate not in (None, "auto"):
-            check_propagation(self.propagate)
+        if self.propagate is not None:
+            check_choice("propagate", self.propagate, ["auto", *METHODS])
+        check_choice("init", self.init, INITS)
+        check_choice("trainer", self.trainer, TRAINERS)
         if isinstance(self.walks_per_node, str) and self.walks_per_node != "auto":
             raise ValueError(f"walks_per_node is a positive integer or 'auto'; got {self.walks_per_node!r}")
         return Settings(
@@ -229,16 +232,21 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
             partitions=self.partitions,
             init=self.init,
             # Planted communities are found less well if training of memberships ends early.
-            until_converged=self.walks_per_node == "auto" and not as_family(self.family).nonnegative,
+            until_converged=self._is_automatic() and not as_family(self.family).nonnegative,
         )
 
+    def _is_automatic(self) -> bool:
+        return isinstance(self.walks_per_node, str) and self.walks_per_node == "auto"
+
     def _walks_per_node(self) -> Any:
-        return MAX_WALKS_PER_NODE if self.walks_per_node == "auto" else self.walks_per_node
+        return MAX_WALKS_PER_NODE if self._is_automatic() else self.walks_per_node
 
     def _strategy(self) -> Strategy | str:
-        if self.walk != "node2vec" and (self.p, self.q) != (1, 1):
+        if isinstance(self.walk, str) and self.walk == "node2vec":
+            return Node2VecWalk(self.p, self.q)
+        if (self.p, self.q) != (1, 1):
             raise ValueError(f"p and q are node2vec's; got p={self.p!r}, q={self.q!r} with walk={self.walk!r}")
-        return Node2VecWalk(self.p, self.q) if self.walk == "node2vec" else self.walk
+        return self.walk
 
     def _store_result(self, walks: Walks, trained: Trained) -> None:
         super()._store_result(walks, trained)

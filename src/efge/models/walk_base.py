@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from efge.embedding.alignment import Drift
 from efge.embedding.embedding import Embedding
-from efge.errors import TrainingError
+from efge.errors import TrainingError, check_folder_path, check_types
 from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import neighborhood_digests
@@ -131,6 +131,12 @@ class WalkEmbedder(NodeEmbedder):
         ['a', 'b', 'c']
         """
         settings, family = self._settings(), self._family()
+        settings.check()
+        for name, folder in (("workdir", workdir), ("mmap", mmap)):
+            check_folder_path(name, folder)
+        if cluster is not None and not isinstance(cluster, str):
+            raise TypeError(f"cluster is 'auto', or the address of a Ray cluster as text; got {cluster!r}")
+        cluster = None if cluster is None else str(cluster)
         checkpoints = _prepare_checkpoints(checkpoint)
         walks = self._make_walks(X, checkpoints)
         if walks is X or isinstance(walks.strategy, CorpusWalk):
@@ -249,6 +255,7 @@ class UpdatableWalkEmbedder(WalkEmbedder):
         """
         from efge.models.updating import update
 
+        check_types(freeze=freeze)
         if not hasattr(self, "embedding_"):
             return self.fit(X, y, progress=progress, checkpoint=checkpoint)
         checkpoints = _prepare_checkpoints(checkpoint)
@@ -260,6 +267,8 @@ class UpdatableWalkEmbedder(WalkEmbedder):
 def _prepare_checkpoints(checkpoint: Checkpoints | PathLike | None) -> Checkpoints | None:
     if checkpoint is None:
         return None
+    if not isinstance(checkpoint, Checkpoints):
+        check_folder_path("checkpoint", checkpoint)
     checkpoints = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
     checkpoints.prepare()
     return checkpoints
