@@ -226,7 +226,7 @@ class Embedding(Conversions):
         >>> embedding.neighbors("ann", among=["ann", "cid"])
         [('cid', 0.0)]
         """
-        queries = [node] if is_name(node) else as_floats([node])
+        queries = [node] if is_name(node) else as_floats(node[None] if hasattr(type(node), "detach") else [node])
         rows, scores = self.nearest(queries, k, metric, among, exclude, progress=False)
         found = rows[0] >= 0
         return list(zip(self.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
@@ -300,7 +300,7 @@ class Embedding(Conversions):
         """Return the vectors of queries, and their own rows if they are nodes."""
         if queries is None:
             return self.vectors, np.arange(len(self))
-        if isinstance(queries, Embedding) or (isinstance(queries, np.ndarray) and queries.ndim > 1):
+        if isinstance(queries, Embedding) or getattr(queries, "ndim", 1) > 1:
             vectors = as_floats(queries)
             if vectors.shape[1] != self.dim:
                 raise EmbeddingError(f"a vector must have {self.dim} values; got {vectors.shape[1]}")
@@ -341,4 +341,4 @@ class Embedding(Conversions):
 
 def is_name(key: Any) -> bool:
     """Whether this is one name rather than several; a range could be a name, but hardly ever is."""
-    return isinstance(key, Hashable) and not isinstance(key, range)
+    return isinstance(key, Hashable) and not isinstance(key, range) and not getattr(key, "ndim", 0)

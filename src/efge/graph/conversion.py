@@ -149,6 +149,8 @@ def _row_names(n: int, options: ConversionOptions) -> Names:
 def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     """Convert an array: a square one is an adjacency matrix; one of two or three columns is a list of edges."""
     x = np.asarray(x)
+    # SciPy has no matrices of 16-bit floats.
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
         from scipy.sparse import coo_array
 

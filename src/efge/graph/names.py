@@ -55,6 +55,7 @@ def list_names(argument: str, names: Any) -> list[Any]:
     if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
         raise GraphError(f"{argument} is a list of node names; got {names!r}"[:500])
     listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+    listed = [normalize_name(name) if is_scalar_tensor(name) else name for name in listed]
     if not all(isinstance(name, Hashable) for name in listed):
         raise GraphError(f"{argument} is a list of node names, which are hashable; got {names!r}"[:500])
     return listed
@@ -133,10 +134,15 @@ def check_distinct(names: Names) -> None:
 
 
 def normalize_name(name: Hashable) -> Hashable:
-    """Convert NumPy scalars to Python's types, and integral floats to integers, which have the same hash."""
-    if isinstance(name, np.generic):
-        name = name.item()
+    """Convert scalars of NumPy and PyTorch to Python's types, and integral floats to integers of the same hash."""
+    if isinstance(name, np.generic) or is_scalar_tensor(name):
+        name = name.item()  # type: ignore[attr-defined]
     return int(name) if isinstance(name, float) and name.is_integer() else name
+
+
+def is_scalar_tensor(name: Any) -> bool:
+    """Whether this is a single value of PyTorch, which would be a name different from any equal one."""
+    return hasattr(type(name), "detach") and getattr(name, "ndim", 1) == 0
 
 
 class NameIndex:
