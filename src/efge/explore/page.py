@@ -144,17 +144,19 @@ def make_page(  # noqa: PLR0913
     if other is not None and neighbors and len(shown) > 1:
         page_columns.insert(0, Numbers("neighbors in common", common_neighbors(shown, other, neighbors), False))
     places = lay_out(shown, method, seed)
+    first, second = _map_names(embedding, compare)
     data: dict[str, Any] = {
         "title": "Embedding" if title is None else str(title),
         "total": len(complete),
         "names": _names_as_text(shown),
         "edges": None if network is None else _encode_edges(network, shown),
         "columns": [_encode_column(column) for column in page_columns],
-        "maps": [_encode_map(places, shown, neighbors)],
+        "maps": [{"name": first} | _encode_map(places, shown, neighbors)],
         "palette": {"light": palette.LIGHT, "dark": palette.DARK},
     }
     if other is not None:
-        data["maps"].append(_encode_map(align_places(lay_out(other, method, seed), places), other, neighbors))
+        aligned = align_places(lay_out(other, method, seed), places)
+        data["maps"].append({"name": second} | _encode_map(aligned, other, neighbors))
     return _render_page(data, library)
 
 
@@ -173,6 +175,12 @@ def _matching(other: Embedding, shown: Embedding) -> Embedding:
     if missing:
         raise EmbeddingError(f"both embeddings must have the same nodes; the second has no {missing[0]!r}")
     return other[list(shown)]
+
+
+def _map_names(first: Any, second: Any) -> tuple[str, str]:
+    """Return what the two maps are called: the kinds of their models, if these differ."""
+    kinds = [type(source).__name__ for source in (first, second) if not isinstance(source, Embedding)]
+    return (kinds[0], kinds[1]) if len(set(kinds)) == 2 else ("First", "Second")
 
 
 def _take(column: Column, rows: npt.NDArray[np.int64]) -> Column:

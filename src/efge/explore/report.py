@@ -184,7 +184,7 @@ def _portrait(graph: Graph) -> str:
     order = np.argsort(-degrees, kind="stable")[:_SHOWN_NODES]
     hubs = ", ".join(f"{graph.names[row]} ({degrees[row]:,})" for row in order.tolist())
     note = f"<p>Largest degrees: {escape(hubs)}.</p>"
-    return display.table(rows) + note + display.histogram(degrees, "degrees, both axes logarithmic")
+    return display.table(rows) + note + display.histogram(degrees, "degrees on logarithmic axes")
 
 
 def _explain_choice(choice: Choice, model: NodeEmbedder) -> str:

@@ -266,7 +266,7 @@ class Graph:
             ("isolated nodes", f"{self.n_isolated:,}"),
             ("mean, largest degree", f"{self.degrees.mean():.1f}, {self.degrees.max():,}" if self.n_nodes else "-"),
         ]
-        picture = display.histogram(self.degrees, "degrees, both axes logarithmic")
+        picture = display.histogram(self.degrees, "degrees on logarithmic axes")
         return display.card("Graph", display.table(rows), picture)
 
     def __repr__(self) -> str:

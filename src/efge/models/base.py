@@ -95,8 +95,9 @@ class NodeEmbedder:
         if hasattr(self, "embedding_"):
             fitted = [("embedding_", repr(self.embedding_)), *self.diagnostics_.to_dict().items()]
             parts.append(display.table(fitted, ("after fit", "")))
-            likelihoods = getattr(self, "history_", {}).get("log_likelihood", ())
-            parts.append(display.line(likelihoods, "log-likelihood of held-out pairs"))
+            history = getattr(self, "history_", {})
+            title = "log-likelihood of held-out pairs" if "pairs" in history else "log-likelihood, sweep by sweep"
+            parts.append(display.line(history.get("log_likelihood", ()), title))
         return display.card(repr(self), *parts)
 
     if not TYPE_CHECKING:  # a type checker would conclude that every attribute exists
