@@ -21,8 +21,9 @@ from efge.progress import CountProgress, reporting_count
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-# Up to this number of names, searching for similar ones takes no noticeable time.
-_MAX_SUGGESTED_FROM = 1000
+# Up to this number of names, searching for similar ones takes no noticeable time; and for names that differ by case or
+# blanks only.
+_MAX_SUGGESTED_FROM, _MAX_COMPARED = 1000, 100_000
 
 
 class Embedding(Conversions):
@@ -172,10 +173,13 @@ class Embedding(Conversions):
 
     def _suggest(self, name: Hashable) -> str:
         """Return the end of an error message that lists similar names."""
-        if len(self) > _MAX_SUGGESTED_FROM:
+        if len(self) > _MAX_COMPARED:
             return ""
-        known = {str(other): other for other in self.names.tolist()}
-        close = get_close_matches(str(name), known, n=3)
+        known = {str(other).strip().lower(): other for other in self.names.tolist()}
+        text = str(name)[:100].strip().lower()
+        close = [text] if text in known else []
+        if not close and len(self) <= _MAX_SUGGESTED_FROM:
+            close = get_close_matches(text, known, n=3)
         return f"; similar names: {', '.join(repr(known[text]) for text in close)}" if close else ""
 
     def items(self) -> Iterator[tuple[Hashable, Vectors]]:
