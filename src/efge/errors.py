@@ -199,8 +199,8 @@ def check_folder_path(name: str, folder: Any, *, required: bool = False) -> None
         raise TypeError(f"{name} is the path of a folder, as text or pathlib.Path, and not empty; got {folder!r}")
 
 
-def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
-    """Raise a ValueError unless a value is one of some texts; the message lists them, and says which one is near.
+def check_choice(name: str, value: Any, known: Iterable[str], error: type[ValueError] = ValueError) -> None:
+    """Raise an error unless a value is one of some texts; the message lists them, and says which one is near.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def check_choice(name: str, value: Any, known: Iterable[str]) -> None:
     known = list(known)
     if not isinstance(value, str) or value not in known:
         hint = did_you_mean(value, known) if isinstance(value, str) else ""
-        raise ValueError(f"no {name} {value!r}; known: {', '.join(known)}{hint}"[:_MAX_LENGTH])
+        raise error(f"no {name} {value!r}; known: {', '.join(known)}{hint}"[:_MAX_LENGTH])
 
 
 def is_integer(value: Any) -> bool:
@@ -270,8 +270,8 @@ def check_positive_integers(**values: Any) -> None:
             raise ValueError(f"{name} must be a positive integer{size}; got {value!r}"[:_MAX_LENGTH])
 
 
-def check_positive_numbers(**values: Any) -> None:
-    """Raise a ValueError unless every value is a finite number above 0.
+def check_positive_numbers(error: type[ValueError] = ValueError, **values: Any) -> None:
+    """Raise an error unless every value is a finite number above 0.
 
     Examples
     --------
@@ -282,7 +282,7 @@ def check_positive_numbers(**values: Any) -> None:
     """
     for name, value in values.items():
         if not (is_number(value) and 0 < value < math.inf):
-            raise ValueError(f"{name} must be a positive number; got {value!r}"[:_MAX_LENGTH])
+            raise error(f"{name} must be a positive number; got {value!r}"[:_MAX_LENGTH])
 
 
 def check_functions(**functions: Any) -> None:

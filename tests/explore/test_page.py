@@ -95,7 +95,7 @@ def test_an_estimator_is_shown_by_its_embedding(tmp_path):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"method": "mds"}, ValueError, "no projection method 'mds'; known: tsne, umap, pca"),
+        ({"method": "mds"}, efge.EmbeddingError, "no projection method 'mds'; known: tsne, umap, pca"),
         ({"neighbors": -1}, ValueError, "neighbors is an integer from 0 to 200,000; got -1"),
         (
             {"graph": [("p", "q")]},

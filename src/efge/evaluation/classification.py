@@ -129,7 +129,7 @@ def node_classification(  # noqa: PLR0913
     1.0
     """
     check_positive_integers(repeats=repeats, threads=threads)
-    check_positive_numbers(C=C)
+    check_positive_numbers(EvaluationError, C=C)
     check_functions(progress=progress)
     seed = check_seed(seed)
     embedding = as_embedding(embedding)

@@ -76,7 +76,7 @@ class Classifier:
         >>> Classifier().fit([[-1.0], [1.0], [2.0]], ["a", "b", None]).predict()
         ['b']
         """
-        check_positive_numbers(C=self.C)
+        check_positive_numbers(EvaluationError, C=self.C)
         self._embedding = as_embedding(embedding)
         targets = as_targets(labels, self._embedding)
         if len(targets.classes) < 2:

@@ -131,7 +131,7 @@ def link_prediction(  # noqa: PLR0913
     features = _check_known("feature", features, ALL_FEATURES)
     _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
-    check_positive_numbers(C=C)
+    check_positive_numbers(EvaluationError, C=C)
     check_functions(progress=progress)
     seed = check_seed(seed)
     graph = as_graph(graph)

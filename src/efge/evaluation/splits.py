@@ -215,7 +215,7 @@ def split_links(
     """
     if not (is_number(test_size) and 0 < test_size < 1):
         raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
-    check_choice("negatives", negatives, NEGATIVES)
+    check_choice("negatives", negatives, NEGATIVES, EvaluationError)
     seeds = [check_seed(part) for part in (seed if isinstance(seed, (list, tuple)) else [seed])]
     graph = as_graph(graph)
     side = _find_sides(graph, sides)

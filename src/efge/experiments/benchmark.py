@@ -111,7 +111,7 @@ def benchmark(  # noqa: PLR0913
     ['hope', 'netmf']
     """
     check_positive_integers(seeds=seeds, splits=splits, memory_limit=memory_limit, processes=processes, threads=threads)
-    check_positive_numbers(C=C)
+    check_positive_numbers(EvaluationError, C=C)
     check_functions(progress=progress)
     check_folder_path("folder", folder)
     for name, mapping in {"graphs": graphs, "methods": methods, "labels": labels, "embeddings": embeddings}.items():

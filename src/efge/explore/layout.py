@@ -61,7 +61,7 @@ def lay_out(embedding: Embedding, method: str | None = None, seed: int = 0) -> L
         raise EmbeddingError(f"a map shows an Embedding or a fitted estimator; got {type(embedding).__name__}")
     seed = check_seed(seed)
     if method is not None:
-        check_choice("projection method", method, _METHODS)
+        check_choice("projection method", method, _METHODS, EmbeddingError)
     project = _default_method(embedding) if method is None else _METHODS[method]
     positions, about = project(embedding.vectors.astype(np.float64), seed)
     return Layout(_clip_to_float32(positions), about)
