@@ -230,7 +230,7 @@ class Embedding(Conversions):
         >>> embedding.neighbors("ann", among=["ann", "cid"])
         [('cid', 0.0)]
         """
-        queries = [node] if is_name(node) else as_floats(node[None] if hasattr(type(node), "detach") else [node])
+        queries = [node] if is_name(node) else one_vector(node)
         rows, scores = self.nearest(queries, k, metric, among, exclude, progress=False)
         found = rows[0] >= 0
         return list(zip(self.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
@@ -341,6 +341,11 @@ class Embedding(Conversions):
                 " model, which model.save and --save-model keep"
             )
         return transform_embedding(self, as_graph(graph))
+
+
+def one_vector(node: Any) -> Vectors:
+    """Return a list, array or tensor of numbers as an array of one row."""
+    return as_floats(node[None] if hasattr(type(node), "detach") else [node])
 
 
 def is_name(key: Any) -> bool:

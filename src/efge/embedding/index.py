@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding.checks import as_floats
-from efge.embedding.embedding import Embedding, is_name
+from efge.embedding.embedding import Embedding, is_name, one_vector
 from efge.embedding.formats import as_embedding_errors
 from efge.embedding.nearest import vector_norms
 from efge.embedding.npz import check_format, read_entry, write_arrays
@@ -180,7 +179,7 @@ class NeighborIndex:
         >>> [name for name, cosine in NeighborIndex.build(embedding).neighbors("ann", k=1)]
         ['bob']
         """
-        rows, scores = self.nearest([node] if is_name(node) else as_floats([node]), k)
+        rows, scores = self.nearest([node] if is_name(node) else one_vector(node), k)
         found = rows[0] >= 0
         return list(zip(self.embedding.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
 

@@ -340,7 +340,7 @@ def _corpus_batches(
             yield _cut_long_walks(WalkBatch(tokens.rows, tokens.line_starts))
 
 
-def _batch_from_lists(graph: Graph, walks: Sequence[Sequence[Hashable]]) -> WalkBatch:
+def _batch_from_lists(graph: Graph, walks: Any) -> WalkBatch:
     if isinstance(walks, bytes) or not isinstance(walks, Iterable):
         raise GraphError(f"walks is a path, or a list of walks; got {walks!r}"[:500])
     nodes = graph.rows([name for walk in walks for name in list_names("a walk", walk)]).astype(graph.indices.dtype)
