@@ -25,6 +25,9 @@ TWELVE = [edge for edge in combinations("abcdefghijkl", 2) if (ord(edge[0]) + or
 WALKS = {"walks_per_node": 1, "walk_length": 3, "epochs": 1, "threads": 1, "seed": 1}
 RATES = {"learning_rate": 0.025, "min_learning_rate": 0.0001}
 
+# Stands for a fitted model, which is made when it is first needed.
+FITTED = object()
+
 # Results and settings that functions return or take as they are; nobody's input is checked when they are made.
 RECORDS = {
     "Alignment", "BenchmarkScores", "ClassificationScores", "Dataset", "Diagnostics", "Drift", "LinkScores",
@@ -226,8 +229,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LinkSplit.save": (efge.split_links(GRAPH, 0.2).save, {"folder": "saved"}),
     "LinkSplit.load": (efge.LinkSplit.load, {"folder": "split"}),
     "link_scores": (efge.link_scores, {"graph": GRAPH, "pairs": [("a", "d")], "heuristic": "katz"}),
-    "missing_links": (lambda **options: efge.missing_links(**{"model": fitted()} | options),
-        {"graph": GRAPH, "k": 2, "nodes": None, "threads": 1, "progress": None}),
+    "missing_links": (lambda model, **options: efge.missing_links(fitted() if model is FITTED else model, **options),
+        {"model": FITTED, "graph": GRAPH, "k": 2, "nodes": None, "threads": 1, "progress": None}),
     "communities": (efge.communities, {"source": EMBEDDING, "graph": GRAPH, "n_communities": 2, "overlapping": False,
         "threshold": None, "normalize": False, "seed": 0}),
     "Communities": (efge.Communities, {"members": [["a"], ["b"]], "names": ["a", "b"]}),
