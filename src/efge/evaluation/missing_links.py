@@ -14,6 +14,7 @@ from efge.families.odds import log_odds
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.names import list_names
+from efge.models.base import NodeEmbedder
 from efge.models.scoring import PairScorer
 from efge.parallel import map_ahead
 
@@ -71,6 +72,8 @@ def missing_links(
     """
     check_positive_integers(k=k, threads=threads)
     check_functions(progress=progress)
+    if not isinstance(model, NodeEmbedder):
+        raise EvaluationError(f"model is a fitted EFGE, Node2Vec or LINE; got {model!r}"[:400])
     if not isinstance(model, PairScorer):
         raise EvaluationError(
             f"{type(model).__name__} gives pairs of nodes no probability to score; EFGE, Node2Vec and LINE do"
