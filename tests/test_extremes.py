@@ -27,10 +27,8 @@ SMALL = {
     "apart": [("a", "b", 1e-300), ("c", "d", 1e300)],
     "apart, directed": efge.as_graph([("a", "b", 1e-300), ("c", "d", 1e300)], directed=True),
     "span, directed": efge.as_graph(SPAN, directed=True),
-    "one node": efge.as_graph([], nodes=["a"]),
     "one self-loop": [("a", "a")],
     "two nodes": [("a", "b")],
-    "no edges": efge.as_graph([], nodes=list("abc")),
     "self-loops": [(i, i, 1e300) for i in range(5)],
     "out-star": efge.as_graph([(0, i) for i in range(1, 6)], directed=True),
     "in-star": efge.as_graph([(i, 0) for i in range(1, 6)], directed=True),
@@ -230,11 +228,18 @@ def test_scaling_all_weights_does_not_change_the_vectors(name):
 
 def test_isolated_nodes_keep_their_initial_vectors():
     linked = efge.as_graph([("a", "b"), ("b", "c")], nodes=["x", "y", "a", "b", "c"])
-    isolated = efge.as_graph([], nodes=["x", "y", "a", "b", "c"])
-    one, other = (efge.EFGE.paper(**QUICK).fit(graph).embedding_ for graph in (linked, isolated))
+    elsewhere = efge.as_graph([("a", "c")], nodes=["x", "y", "a", "b", "c"])
+    one, other = (efge.EFGE.paper(**QUICK).fit(graph).embedding_ for graph in (linked, elsewhere))
     assert one[["x", "y"]] == other[["x", "y"]]
     assert (one["a"] != other["a"]).any()
-    assert (np.abs(other.vectors) <= 0.5 / 4).all()
+    assert (np.abs(other[["x", "y", "b"]].vectors) <= 0.5 / 4).all()
+
+
+@pytest.mark.parametrize("graph", [[], efge.as_graph([], nodes=["a"]), nx.empty_graph(3, nx.DiGraph)], ids=str)
+@pytest.mark.parametrize("model", MODELS)
+def test_no_model_learns_from_a_graph_without_edges(model, graph):
+    with pytest.raises(efge.GraphError, match="there is nothing to learn from a graph without edges; got Graph"):
+        MODELS[model].fit(graph)
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "poisson", "normal"])

@@ -1,4 +1,4 @@
-"""Wrong arguments of public functions: every error is a sentence that this project wrote, never one of raw Python."""
+"""Wrong arguments of everything public: each error is a sentence that this project wrote, never one of raw Python."""
 
 from __future__ import annotations
 
@@ -12,87 +12,94 @@ import numpy as np
 import pytest
 
 import efge
+from public_calls import CASES, EMBEDDING, GRAPH, IGNORED, INTERNAL, LABELS, RECORDS, public_calls, write_files
 
 SOURCES = str(Path(efge.__file__).parent)
-EDGES = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("e", "f"), ("f", "d")]
-GRAPH = efge.as_graph(EDGES)
-EMBEDDING = efge.Embedding(np.eye(6) + 0.1, list("abcdef"))
-LABELS = {name: number % 2 for number, name in enumerate("abcdef")}
-WRONG = ["no such thing", -1, 0, 2.5, True, None, float("nan"), b"x", [], [3], {"x": 1}, slice(1, 3)]
-QUICK = {"dim": 2, "walks_per_node": 1, "walk_length": 3, "window": 1, "seed": 1, "threads": 1}
-
-# Functions with arguments that work; each argument is replaced by each wrong value in turn.
-FUNCTIONS = {
-    "as_graph": (efge.as_graph, {"x": EDGES, "directed": None, "weighted": None, "source": None, "target": None,
-        "weight": None, "nodes": None, "names": None, "drop_self_loops": False}),
-    "read_graph": (efge.read_graph, {"path": "e.csv", "format": None, "delimiter": None, "decimal": ".",
-        "thousands": None, "source": None, "encoding": "utf-8"}),
-    "read_labels": (efge.read_labels, {"path": "l.csv", "encoding": "utf-8", "node": None, "label": None}),
-    "node_classification": (efge.node_classification, {"embedding": EMBEDDING, "labels": LABELS, "ratios": [0.5],
-        "repeats": 2, "C": 1.0, "threads": 1}),
-    "link_prediction": (efge.link_prediction, {"graph": GRAPH, "models": efge.HOPE(dim=2, seed=0), "test_size": 0.3,
-        "repeats": 1, "features": ["dot"], "heuristics": ["katz"], "hits": 2, "C": 1.0}),
-    "split_links": (efge.split_links, {"graph": GRAPH, "test_size": 0.3, "negatives": "uniform"}),
-    "Walks": (efge.Walks, {"graph": GRAPH, "strategy": "uniform", "walks_per_node": 1, "walk_length": 3, "seed": 1,
-        "threads": 1}),
-    "Embedding": (efge.Embedding, {"vectors": np.eye(2), "names": ["a", "b"]}),
-    "Embedding.neighbors": (EMBEDDING.neighbors, {"node": "a", "k": 2, "metric": "cosine"}),
-    "Embedding[...]": (EMBEDDING.__getitem__, {"names": "a"}),
-    "Graph.neighbors": (GRAPH.neighbors, {"name": "a"}),
-    "Graph.subgraph": (GRAPH.subgraph, {"names": ["a"]}),
-}  # fmt: skip
-ESTIMATORS = {
-    "EFGE": (efge.EFGE, QUICK | {"family": "bernoulli", "negatives": 1, "epochs": 1, "p": 1.0, "init": "random",
-        "learning_rate": 0.025, "propagate": None, "patience": None}),
-    "HOPE": (efge.HOPE, {"dim": 2, "seed": 1}),
-}  # fmt: skip
+WRONG = [
+    "no such thing", "", -1, 0, 2.5, True, None, float("nan"), float("inf"), 10**30, b"x", [], [3], {"x": 1},
+    slice(1, 3), object(), np.ones((2, 3)), np.str_("x"),
+]  # fmt: skip
+# Functions whose arguments are not all checked yet.
+PENDING = {"Checkpoints", "tune", "Study.to_markdown", "Study.save"}
+UNCHECKED = pytest.mark.xfail(reason="some arguments are not checked yet")
+# Other packages are not there, or a data set cannot be had: the message says so, whatever the argument.
+ELSEWHERE = (ImportError, OSError, efge.DatasetError, efge.ClusterError)
 
 
-def says_why(error):
-    """Whether an error was raised on purpose in this project, with a sentence."""
+def says_why(error, name=None, value=None):
+    """Whether an error was raised on purpose in this project, with a sentence about the argument or its value."""
     frame = traceback.extract_tb(error.__traceback__)[-1]
     ours = frame.filename.startswith(SOURCES)
     raised = any(
         "raise" in linecache.getline(frame.filename, number)
         for number in range(frame.lineno, (frame.end_lineno or frame.lineno) + 1)
     )
-    return ours and raised and len(str(error).split()) >= 3
+    return ours and raised and len(str(error).split()) >= 4 and (name is None or mentions(str(error), name, value))
 
 
-def complaints(call, arguments, wrong):
-    found = []
+def mentions(message, name, value):
+    """Whether a message has the name of an argument, also in the singular or as words, or what was given for it."""
+    text, stem = message.lower().replace("-", "_"), name.lower().removeprefix("n_").rstrip("s")
+    quoted = isinstance(value, str) and value != "" and value in message
+    given = quoted or any(words in text for words in ("got ", "no node named", "known: ", "there are", "it has"))
+    return given or stem in text or stem.replace("_", " ") in text
+
+
+def known(arguments):
+    """Return the arguments of a case that exist."""
+    return {name: value for name, value in arguments.items() if not name.startswith("no_such")}
+
+
+def complaints(call, arguments):
+    """Return each argument that a wrong value gives an error of raw Python, or of another library."""
+    found, valid = [], known(arguments)
     for name in arguments:
-        for value in wrong:
+        for value in WRONG:
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    call(**arguments | {name: value})
-            except (TypeError, ValueError, KeyError) as error:
-                if not says_why(error):
+                    call(**valid | {name: value})
+            except ELSEWHERE as error:
+                if len(str(error).split()) < 3:
                     found.append(f"{name}={value!r}: {type(error).__name__}: {str(error)[:90]}")
             except Exception as error:
-                found.append(f"{name}={value!r}: {type(error).__name__}: {str(error)[:90]}")
+                expected = isinstance(error, (TypeError, ValueError, KeyError, efge.TrainingError))
+                if not (expected and says_why(error, name, value)):
+                    found.append(f"{name}={value!r}: {type(error).__name__}: {str(error)[:120]}")
     return found
 
 
 @pytest.fixture(autouse=True)
 def files(tmp_path, monkeypatch):
-    (tmp_path / "e.csv").write_text("source,target\na,b\nb,c\n")
-    (tmp_path / "l.csv").write_text("node,label\na,x\nb,y\n")
+    write_files(tmp_path)
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
-def test_wrong_arguments_of_functions_are_refused_in_a_sentence(name):
-    call, arguments = FUNCTIONS[name]
-    assert complaints(call, arguments, WRONG) == []
+def test_every_public_call_and_each_of_its_arguments_has_a_case():
+    missing = []
+    for name, call in public_calls().items():
+        parameters = inspect.signature(call).parameters.values()
+        checked = {p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)} - IGNORED - {"self"}
+        if not checked or name in RECORDS | INTERNAL:
+            continue
+        _, arguments = CASES.get(name, (None, {}))
+        missing += [f"{name}({argument})" for argument in sorted(checked - set(arguments))]
+    assert missing == []
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_wrong_parameters_of_estimators_are_refused_in_a_sentence(name):
-    estimator, parameters = ESTIMATORS[name]
-    assert set(parameters) <= set(inspect.signature(estimator).parameters)
-    assert complaints(lambda **values: estimator(**values).fit(GRAPH), parameters, WRONG) == []
+@pytest.mark.parametrize("name", CASES)
+def test_the_arguments_of_a_case_work(name):
+    call, arguments = CASES[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if name == "load_dataset":
+            return
+        call(**known(arguments))
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[UNCHECKED] if name in PENDING else []) for name in CASES])
+def test_wrong_arguments_are_refused_in_a_sentence(name):
+    assert complaints(*CASES[name]) == []
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,7 @@ def test_wrong_parameters_of_estimators_are_refused_in_a_sentence(name):
         (lambda: EMBEDDING.neighbors("a", k="3"), "k must be a positive integer; got '3'"),
         (lambda: efge.EFGE(dim=True).fit(GRAPH), "dim must be a positive integer; got True"),
         (lambda: efge.EFGE(seed="a").fit(GRAPH), "seed is an integer, or None for a random one; got 'a'"),
-        (lambda: efge.EFGE().fit(""), "its path is not empty"),
+        (lambda: efge.EFGE().fit(""), "and not empty; got ''"),
         (lambda: efge.EFGE(walk_length=1).fit(GRAPH), "walk_length must be at least 2"),
         (lambda: efge.EFGE(window=0).fit(GRAPH), "window must be a positive integer; got 0"),
         (lambda: efge.EFGE("bernouli").fit(GRAPH), "did you mean 'bernoulli'?"),

@@ -9,7 +9,7 @@ from html import escape
 import numpy as np
 import numpy.typing as npt
 
-_WIDTH, _HEIGHT = 240, 90
+_WIDTH, _HEIGHT, _MAX_BAR = 240, 90, 28
 # A blue that is legible on white and on black.
 _COLOR = "#4c86c6"
 _CELL = "padding:0.1em 0.8em 0.1em 0;text-align:left;border:none;background:none"
@@ -62,7 +62,7 @@ def histogram(values: npt.ArrayLike, title: str, bins: int = 24) -> str:
     if not len(positive):
         return ""
     counts, _ = np.histogram(np.log(positive), bins)
-    return _svg(title, _bars(np.log1p(counts)))
+    return _svg(f"{title}, {positive.min():,.4g} to {positive.max():,.4g}", _bars(np.log1p(counts)))
 
 
 def bars(values: Sequence[float], title: str) -> str:
@@ -71,7 +71,7 @@ def bars(values: Sequence[float], title: str) -> str:
 
 
 def _bars(heights: npt.NDArray[np.float64]) -> str:
-    top, step = float(heights.max()) or 1.0, _WIDTH / len(heights)
+    top, step = float(heights.max()) or 1.0, min(_WIDTH / len(heights), _MAX_BAR)
     return "".join(
         f'<rect x="{i * step:.1f}" y="{_HEIGHT * (1 - height / top):.1f}" width="{step * 0.85:.1f}" '
         f'height="{_HEIGHT * height / top:.1f}" fill="{_COLOR}"/>'
@@ -103,4 +103,7 @@ def line(values: Sequence[float], title: str) -> str:
         f"{4 + i * (_WIDTH - 8) / (len(finite) - 1):.1f},{4 + (1 - (value - low) / span) * (_HEIGHT - 8):.1f}"
         for i, value in enumerate(finite)
     )
-    return _svg(title, f'<polyline points="{" ".join(places)}" fill="none" stroke="{_COLOR}" stroke-width="2"/>')
+    return _svg(
+        f"{title}, {finite[0]:,.4g} to {finite[-1]:,.4g}",
+        f'<polyline points="{" ".join(places)}" fill="none" stroke="{_COLOR}" stroke-width="2"/>',
+    )

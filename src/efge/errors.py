@@ -1,25 +1,22 @@
 """Exceptions and warnings, and checks that several packages share."""
 
 import difflib
+import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
+# Largest integer that arrays and compiled loops take.
+_MAX_INTEGER = 2**63 - 1
 
 # Integers that have no default which None could stand for.
-_REQUIRED = ("dim", "window", "negatives", "epochs", "walk_length", "walks_per_node", "repeats", "hits")
-# Types of arguments by their name, and the words for them.
-_TYPES: list[tuple[tuple[str, ...], Any, str]] = [
-    (("path",), (str, os.PathLike), "the path of a file, as text or pathlib.Path"),
-    (("encoding", "comments", "decimal"), str, "text"),
-    (("format", "delimiter", "thousands", "key"), (str, type(None)), "text, or None to detect it"),
-    (("directed", "weighted", "header"), (Integral, type(None)), "True, False, or None to follow the graph"),
-    (("drop_self_loops", "skip_bad"), Integral, "True or False"),
-    (("source", "target", "node", "label"), (str, Integral, type(None)), "the name or the number of a column"),
-]
+_REQUIRED = (
+    "dim", "window", "negatives", "epochs", "walk_length", "walks_per_node", "repeats", "hits", "order", "steps",
+    "rank", "n_init", "max_iter", "k", "count", "height", "seeds", "splits", "memory_limit", "processes",
+)  # fmt: skip
 
 
 class InputError(ValueError):
@@ -141,6 +138,36 @@ def describe_error(error: BaseException) -> str:
     return (message[:300] + "..." if len(message) > 300 else message) or type(error).__name__
 
 
+def _is_path(value: Any) -> bool:
+    return isinstance(value, (str, os.PathLike)) and isinstance(os.fspath(value), str) and os.fspath(value) != ""
+
+
+def _is_flag(value: Any) -> bool:
+    return isinstance(value, Integral) and value in (0, 1)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_column(value: Any) -> bool:
+    return isinstance(value, (str, Integral))
+
+
+# What arguments are, by their names, which mean the same in all public functions; those of the second list may be None.
+_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
+    (("path", "new"), _is_path, "the path of a file, as text or pathlib.Path, and not empty"),
+    (("encoding", "comments", "decimal", "title", "attribute"), _is_text, "text"),
+    (("drop_self_loops", "skip_bad", "aligned", "freeze", "normalize", "escape_formulas"), _is_flag, "True or False"),
+]
+_OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
+    (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),
+    (("command",), _is_text, "text, or None"),
+    (("directed", "weighted", "header", "overlapping"), _is_flag, "True, False, or None to choose by the input"),
+    (("source", "target", "weight", "node", "label"), _is_column, "the name or the number of a column"),
+]
+
+
 def check_types(**values: Any) -> None:
     """Raise a TypeError unless every argument has the type that its name stands for in all public functions.
 
@@ -149,12 +176,43 @@ def check_types(**values: Any) -> None:
     >>> from efge.errors import check_types
     >>> check_types(path=3)
     Traceback (most recent call last):
-    TypeError: path is the path of a file, as text or pathlib.Path; got 3
+    TypeError: path is the path of a file, as text or pathlib.Path, and not empty; got 3
     """
     for name, value in values.items():
-        for names, types, rule in _TYPES:
-            if name in names and not isinstance(value, types):
+        rules = _RULES if value is None else [*_RULES, *_OPTIONAL_RULES]
+        for names, is_valid, rule in rules:
+            if name in names and not is_valid(value):
                 raise TypeError(f"{name} is {rule}; got {value!r}"[:_MAX_LENGTH])
+
+
+def check_folder_path(name: str, folder: Any, *, required: bool = False) -> None:
+    """Raise a TypeError unless an argument of any name is the path of a folder, or None if it is not required.
+
+    Examples
+    --------
+    >>> from efge.errors import check_folder_path
+    >>> check_folder_path("mmap", True)
+    Traceback (most recent call last):
+    TypeError: mmap is the path of a folder, as text or pathlib.Path, and not empty; got True
+    """
+    if (required or folder is not None) and not _is_path(folder):
+        raise TypeError(f"{name} is the path of a folder, as text or pathlib.Path, and not empty; got {folder!r}")
+
+
+def check_choice(name: str, value: Any, known: Iterable[str], error: type[ValueError] = ValueError) -> None:
+    """Raise an error unless a value is one of some texts; the message lists them, and says which one is near.
+
+    Examples
+    --------
+    >>> from efge.errors import check_choice
+    >>> check_choice("metric", "cosin", ["cosine", "dot"])
+    Traceback (most recent call last):
+    ValueError: no metric 'cosin'; known: cosine, dot; did you mean 'cosine'?
+    """
+    known = list(known)
+    if not isinstance(value, str) or value not in known:
+        hint = did_you_mean(value, known) if isinstance(value, str) else ""
+        raise error(f"no {name} {value!r}; known: {', '.join(known)}{hint}"[:_MAX_LENGTH])
 
 
 def is_integer(value: Any) -> bool:
@@ -207,5 +265,36 @@ def check_positive_integers(**values: Any) -> None:
     """
     for name, value in values.items():
         is_left_out = value is None and name not in _REQUIRED
-        if not is_left_out and not (is_integer(value) and int(value) >= 1):
-            raise ValueError(f"{name} must be a positive integer; got {value!r}")
+        if not is_left_out and not (is_integer(value) and 1 <= int(value) <= _MAX_INTEGER):
+            size = " of at most 64 bits" if is_integer(value) and value > 0 else ""
+            raise ValueError(f"{name} must be a positive integer{size}; got {value!r}"[:_MAX_LENGTH])
+
+
+def check_positive_numbers(error: type[ValueError] = ValueError, **values: Any) -> None:
+    """Raise an error unless every value is a finite number above 0.
+
+    Examples
+    --------
+    >>> from efge.errors import check_positive_numbers
+    >>> check_positive_numbers(C="1")
+    Traceback (most recent call last):
+    ValueError: C must be a positive number; got '1'
+    """
+    for name, value in values.items():
+        if not (is_number(value) and 0 < value < math.inf):
+            raise error(f"{name} must be a positive number; got {value!r}"[:_MAX_LENGTH])
+
+
+def check_functions(**functions: Any) -> None:
+    """Raise a TypeError unless every argument is None or can be called.
+
+    Examples
+    --------
+    >>> from efge.errors import check_functions
+    >>> check_functions(progress=3)
+    Traceback (most recent call last):
+    TypeError: progress is a function, or None; got 3
+    """
+    for name, function in functions.items():
+        if function is not None and not callable(function):
+            raise TypeError(f"{name} is a function, or None; got {function!r}"[:_MAX_LENGTH])

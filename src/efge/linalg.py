@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
 
-from efge.errors import GraphError
+from efge.errors import GraphError, is_number
 
 # Up to this size, dense methods are faster than iteration.
 MAX_DENSE_SIZE = 512
@@ -166,6 +166,8 @@ def katz_beta(adjacency: csr_array, directed: bool, beta: float | None = None) -
     Traceback (most recent call last):
     ValueError: beta must be positive and below 1 / spectral radius, which is 0.707107 here; got 0.8
     """
+    if not (beta is None or is_number(beta)):
+        raise ValueError(f"beta must be a positive number, or None to choose it by the graph; got {beta!r}")
     matrix, exponent = scale_by_power_of_two(adjacency)
     if beta is None:
         # The default needs no exact limit, and on long paths and grids an exact one could not be computed.

@@ -60,6 +60,20 @@ def new_axes_row(count: int, width: float = 3.5, height: float = 3.2) -> list[Ax
     return [figure.add_subplot(1, count, number + 1) for number in range(count)]
 
 
+def check_axes(axes: Any) -> Any:
+    """Return axes to draw on; raise a TypeError if they are something else.
+
+    Examples
+    --------
+    >>> check_axes("left")
+    Traceback (most recent call last):
+    TypeError: axes is matplotlib's Axes, as plt.subplots() returns them; got 'left'
+    """
+    if not hasattr(axes, "scatter") or not hasattr(axes, "set_xlabel"):
+        raise TypeError(f"axes is matplotlib's Axes, as plt.subplots() returns them; got {axes!r}"[:300])
+    return axes
+
+
 def check_figure(path: str | os.PathLike[str] | None) -> None:
     """Raise ``ValueError`` unless a figure can be written to this path; None means no figure.
 
@@ -99,7 +113,7 @@ def plot_curves(curves: Mapping[str, Curve], x_label: str, y_label: str, axes: A
     >>> axes.get_xlabel()
     'window'
     """
-    axes = new_axes() if axes is None else axes
+    axes = new_axes() if axes is None else check_axes(axes)
     for number, (name, curve) in enumerate(curves.items()):
         color = COLORS[number % len(COLORS)]
         axes.plot(curve.xs, curve.means, color=color, label=name, marker="os^Dv<>p"[number % 8], markersize=4)
@@ -124,7 +138,7 @@ def plot_bars(
     ['katz', 'normal']
     """
     names = sorted(means, key=lambda name: means[name])
-    axes = new_axes(6, 1 + 0.3 * len(names)) if axes is None else axes
+    axes = new_axes(6, 1 + 0.3 * len(names)) if axes is None else check_axes(axes)
     widths = [means[name] for name in names]
     errors = np.nan_to_num([deviations[name] for name in names])
     axes.barh(range(len(names)), widths, xerr=errors, color=COLORS[0], alpha=0.85, height=0.7)
@@ -145,7 +159,7 @@ def plot_map(
     >>> [text.get_text() for text in axes.get_legend().get_texts()]
     ['a', 'b']
     """
-    axes = new_axes(5, 5) if axes is None else axes
+    axes = new_axes(5, 5) if axes is None else check_axes(axes)
     size = float(np.clip(4000 / max(len(points), 1), 1, 40))
     groups = [""] * len(points) if groups is None else list(groups)
     names = [name for name, _ in Counter(groups).most_common()]

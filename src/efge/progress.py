@@ -79,7 +79,7 @@ def describe_likelihood(report: Progress) -> str:
 
 @contextmanager
 def _wanted_bar(wanted: bool | None, label: str, unit: str) -> Iterator[Advance]:
-    if wanted not in (None, True, False):
+    if wanted is not None and not isinstance(wanted, bool):
         raise ValueError(f"progress is True, False, None or a function; got {wanted!r}")
     if wanted or (wanted is None and _is_interactive()):
         with show_bar(label, unit, 0.0 if wanted else _SECONDS_BEFORE_BAR) as advance:

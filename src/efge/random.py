@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import Any
 
 import numpy as np
+
+from efge.errors import is_integer
 
 
 def resolve_seed(seed: int | None) -> int:
@@ -18,8 +21,22 @@ def resolve_seed(seed: int | None) -> int:
     """
     if seed is None:
         return secrets.randbits(63)
-    if isinstance(seed, bool) or not hasattr(seed, "__index__"):
+    if not is_integer(seed):
         raise ValueError(f"seed is an integer, or None for a random one; got {seed!r}")
+    return int(seed)
+
+
+def check_seed(seed: Any) -> int:
+    """Return the seed of a function whose default is 0; raise a ValueError unless it is an integer from 0 on.
+
+    Examples
+    --------
+    >>> check_seed(-1)
+    Traceback (most recent call last):
+    ValueError: seed is an integer from 0 on; got -1
+    """
+    if not is_integer(seed) or seed < 0:
+        raise ValueError(f"seed is an integer from 0 on; got {seed!r}")
     return int(seed)
 
 

@@ -156,3 +156,10 @@ def test_a_data_frame_has_names_and_vectors_and_can_be_changed():
     assert random_embedding(3, 2).to_pandas().index.tolist() == [0, 1, 2]
     assert random_embedding(2, 2, [(0, 1), (0, 2)]).to_pandas().index.tolist() == [(0, 1), (0, 2)]
     assert random_embedding(2, 2, [(0, 1), (0, 2)]).to_pandas().index.nlevels == 1
+
+
+@pytest.mark.parametrize("size", [10, 5000])
+def test_a_name_in_another_case_is_suggested_in_large_embeddings_too(size):
+    embedding = Embedding(np.ones((size, 1)), [f"Node {number}" for number in range(size)])
+    with pytest.raises(KeyError, match="similar names: 'Node 7'"):
+        embedding["node 7 "]

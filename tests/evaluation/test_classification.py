@@ -106,8 +106,8 @@ def test_nodes_and_labels_that_are_left_out_are_counted():
         ({"ratios": [50]}, "between 0 and 1, such as 0.5; got 50"),
         ({"ratios": []}, "between 0 and 1"),
         ({"repeats": 0}, "repeats must be a positive integer"),
-        ({"C": 0}, "C must be positive"),
-        ({"C": float("nan")}, "C must be positive"),
+        ({"C": 0}, "C must be a positive number"),
+        ({"C": float("nan")}, "C must be a positive number"),
         ({"threads": 0}, "threads must be a positive integer"),
     ],
 )

@@ -70,7 +70,7 @@ def test_mistakes_are_errors_that_name_them():
         efge.Classifier().predict()
     with pytest.raises(efge.EvaluationError, match="at least two classes"):
         efge.Classifier().fit([[1.0], [2.0]], ["a", "a"])
-    with pytest.raises(efge.EvaluationError, match="C must be positive; got 0"):
+    with pytest.raises(efge.EvaluationError, match="C must be a positive number; got 0"):
         efge.Classifier(C=0).fit([[1.0], [2.0]], ["a", "b"])
     fitted = efge.Classifier().fit([[1.0], [2.0]], ["a", "b"])
     with pytest.raises(KeyError, match="no node named 7"):

@@ -91,3 +91,10 @@ def test_a_data_frame_with_unknown_columns_is_refused():
     frame = pd.DataFrame({"x": [1, 2], "y": ["a", "b"], "z": ["p", "q"]})
     with pytest.raises(efge.EvaluationError, match=r"got \['x', 'y', 'z'\]; pass two of them, as frame"):
         as_targets(frame, embedding)
+
+
+@pytest.mark.parametrize("header", ["node,team", "company,label", "id,risk"])
+def test_one_known_name_makes_the_first_line_a_header(tmp_path, header):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"{header}\nann,red\nbob,blue\n")
+    assert efge.read_labels(path) == {"ann": ("red",), "bob": ("blue",)}

@@ -126,7 +126,7 @@ def test_metrics_have_known_answers():
         ({"heuristics": ["common"]}, "no heuristic 'common'; known: common-neighbors"),
         ({"repeats": 0}, "repeats must be a positive integer"),
         ({"hits": 0}, "hits must be a positive integer"),
-        ({"C": 0}, "C must be positive; got 0"),
+        ({"C": 0}, "C must be a positive number; got 0"),
         ({"models": [efge.HOPE(), efge.HOPE(beta=0.1)]}, "models need different names"),
     ],
 )

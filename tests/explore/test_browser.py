@@ -464,7 +464,7 @@ def test_a_selection_says_what_is_in_it(fields):
     assert "field 0 11 (100 %) all nodes: 25 %" in text
     assert "day mean 2020-01-" in text
     assert "all nodes: 2020-02-19" in text
-    assert "within the selection" in text
+    assert re.search(r"edges within the selection \d+ edges?", text)
     fields.page.click("#clear-selection")
     assert fields.page.inner_text("#summary") == ""
 
@@ -491,3 +491,20 @@ def test_the_second_embedding_has_its_own_map_and_neighbors(fields):
     fields.page.click("[data-map='0']")
     fields.until("explorer.state.map === 0 && !explorer.state.drawing")
     assert fields.messages == []
+
+
+def test_names_are_there_when_a_page_opens_beside_their_nodes_and_without_a_color_of_their_own(browser, tmp_path):
+    """Twenty-four groups of four nodes each, on a grid; the last four share a gray."""
+    numbers = np.arange(96)
+    groups = numbers // 4
+    corners = np.array([[0, 0], [0, 1], [1, 0], [1, 1]])[numbers % 4] * 0.05
+    places = np.stack([groups % 6, groups // 6], axis=1) * 2.0 + corners
+    write_page(efge.Embedding(places), tmp_path / "page.html", labels=[f"group {group:02}" for group in groups])
+    opened = BrowserPage(browser, tmp_path / "page.html")
+    opened.until("explorer.state.labelsDrawn === 24")
+    assert [place["text"] for place in opened.state("places") if place["isGray"]] == [
+        f"group {i}" for i in range(20, 24)
+    ]
+    # Of a small group, the points are visible: the name is above them.
+    assert opened.gets_color(0, efge.explore.palette.LIGHT[0])
+    opened.close()

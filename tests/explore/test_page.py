@@ -96,7 +96,7 @@ def test_an_estimator_is_shown_by_its_embedding(tmp_path):
     ("options", "error", "message"),
     [
         ({"method": "mds"}, efge.EmbeddingError, "no projection method 'mds'; known: tsne, umap, pca"),
-        ({"neighbors": -1}, ValueError, "neighbors must be a positive integer; got -1"),
+        ({"neighbors": -1}, ValueError, "neighbors is an integer from 0 to 200,000; got -1"),
         (
             {"graph": [("p", "q")]},
             efge.GraphError,
@@ -140,6 +140,15 @@ def test_missing_packages_are_named(tmp_path, monkeypatch, module, options, mess
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ImportError, match=message):
         write_page(grid_embedding(), tmp_path / "page.html", **options)
+
+
+def test_maps_to_compare_are_named_by_their_models_if_these_differ(tmp_path):
+    edges = [(0, 1), (1, 2), (2, 0), (2, 3), (3, 4)]
+    hope, other = efge.HOPE(dim=2, seed=0).fit(edges), efge.NetMF(dim=2, seed=0).fit(edges)
+    for source, names in ((other, ["HOPE", "NetMF"]), (hope, ["First", "Second"]), (other.embedding_, None)):
+        write_page(hope, tmp_path / "page.html", compare=source)
+        found = [part["name"] for part in read_page_data(tmp_path / "page.html")["maps"]]
+        assert found == (names or ["First", "Second"])
 
 
 def test_a_second_embedding_has_a_map_that_fits_the_first_and_its_own_neighbors(tmp_path):

@@ -101,8 +101,8 @@ def test_names_label_the_rows_of_a_matrix():
     for wrong, message in (
         (names[:-1], "a name for each of 50 rows; got 49"),
         (["x"] * 50, "node names are distinct"),
-        ("text", "names is a list of names"),
-        (3, "names is a list of names"),
+        ("text", "names is a list of node names"),
+        (3, "names is a list of node names"),
     ):
         with pytest.raises(efge.GraphError, match=message):
             efge.as_graph(matrix, names=wrong)
@@ -174,3 +174,21 @@ def test_bipartite_graphs_of_networkx_are_read_and_their_matrices_explained():
         efge.as_graph(matrix)
     both = efge.as_graph(scipy.sparse.block_array([[None, matrix], [matrix.T, None]]))
     assert both.n_edges == graph.number_of_edges()
+
+
+def test_triples_and_users_with_items_are_known_by_their_columns():
+    triples = pd.DataFrame({"subject": ["ann", "bob"], "predicate": ["knows", "likes"], "object": ["bob", "cid"]})
+    assert efge.as_graph(triples).neighbors("bob") == ["ann", "cid"]
+    rated = pd.DataFrame({"rating": [3, 4], "user": ["ann", "bob"], "item": ["tea", "tea"]})
+    with pytest.warns(UserWarning, match="'rating' is ignored"):
+        assert efge.as_graph(rated).neighbors("tea") == ["ann", "bob"]
+
+
+def test_the_advice_for_a_table_of_rows_and_columns_works():
+    from scipy.sparse import block_array, coo_array
+
+    x = np.eye(4, 7)
+    with pytest.raises(efge.GraphError, match="for a bipartite graph of rows and columns, pass b = "):
+        efge.as_graph(x)
+    b = coo_array(x)
+    assert efge.as_graph(block_array([[None, b], [b.T, None]])).n_edges == 4

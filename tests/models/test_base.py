@@ -37,5 +37,5 @@ def test_walks_stand_for_their_graph_when_transforming():
 def test_unknown_parameters_and_containers_are_refused():
     with pytest.raises(ValueError, match="HOPE has no parameter 'width'; it has dim, beta, seed"):
         efge.HOPE().set_params(width=3)
-    with pytest.raises(ValueError, match="transform must be default, pandas or polars; got 'arrow'"):
+    with pytest.raises(ValueError, match="no transform 'arrow'; known: default, pandas, polars"):
         efge.HOPE().set_output(transform="arrow")

@@ -48,11 +48,11 @@ def test_the_same_bits_at_any_number_of_threads(model):
 @each_model
 @pytest.mark.parametrize(
     "graph",
-    [[], [("a", "a")], [("a", "b")], nx.empty_graph(3), nx.star_graph(30), nx.path_graph(4, create_using=nx.DiGraph)],
-    ids=["nothing", "a loop", "an edge", "no edges", "star", "directed path"],
+    [[("a", "a")], [("a", "b")], nx.star_graph(30), nx.path_graph(4, create_using=nx.DiGraph)],
+    ids=["a loop", "an edge", "star", "directed path"],
 )
 def test_any_graph_has_finite_vectors(model, graph):
-    fitted = clone(model).fit(efge.as_graph(graph) if graph == [] else graph)
+    fitted = clone(model).fit(graph)
     vectors = fitted.embedding_.vectors
     assert vectors.shape == (efge.as_graph(graph).n_nodes, 12)
     assert np.isfinite(vectors).all()

@@ -59,7 +59,7 @@ def test_the_next_evaluation_is_due_half_an_interval_early(walks):
 
 
 def test_without_held_out_pairs_evaluations_are_nan_and_never_the_best():
-    monitor = make_monitor(efge.Walks(nx.empty_graph(10), seed=3))
+    monitor = make_monitor(efge.Walks(nx.empty_graph(10), efge.CorpusWalk([[node] for node in range(10)]), seed=3))
     monitor.evaluate(0)
     assert len(monitor.sample) == 0
     assert np.isnan(monitor.last_log_likelihood)

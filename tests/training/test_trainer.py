@@ -148,17 +148,10 @@ def test_any_sensible_setting_works(changes):
 
 
 def test_walks_of_one_node_teach_nothing():
-    walks = efge.Walks(nx.karate_club_graph(), walks_per_node=5, walk_length=1, seed=1)
+    walks = efge.Walks(nx.karate_club_graph(), efge.CorpusWalk([[node] for node in range(34)] * 5), seed=1)
     model = efge.EFGE.paper(dim=8).fit(walks)
     assert model.history_["pairs"][-1] == 0
     assert (model.embedding_.vectors == initial_tables(walks, efge.Normal(), training_settings())[0][:, :8]).all()
-
-
-@pytest.mark.parametrize("nodes", [[], ["a"], ["a", "b", "c"]], ids=len)
-def test_nodes_without_edges_keep_their_place(nodes):
-    model = efge.EFGE.paper(dim=4, seed=0).fit(efge.as_graph(np.empty((0, 2), int), nodes=nodes))
-    assert model.embedding_.names.tolist() == nodes
-    assert model.embedding_.vectors.shape == (len(nodes), 4)
 
 
 def test_isolated_nodes_among_others_stay_where_they_began():

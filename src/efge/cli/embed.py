@@ -99,11 +99,9 @@ def walks(
     """Write random walks to a text file, one walk per line."""
     if strategy != "node2vec" and (p, q) != (1.0, 1.0):
         raise ValueError(f"--p and --q are options of the strategy node2vec; the strategy is {strategy!r}")
-    if walk_length == 1:
-        raise ValueError("--walk-length must be at least 2, because a walk of one node goes nowhere; got 1")
     check_outputs([output], [graph, options["nodes"]], force)
     corpus = efge.Walks(
-        runs.read_graph(graph, select_options(options, READING_OPTIONS)),
+        runs.check_edges(graph, runs.read_graph(graph, select_options(options, READING_OPTIONS))),
         efge.Node2VecWalk(p, q) if strategy == "node2vec" else strategy,
         walks_per_node=walks_per_node,
         walk_length=walk_length,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import inspect
 import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
@@ -166,6 +167,12 @@ def make_family(name: str, options: Mapping[str, Any]) -> Any:
     family = _import_family(name) if ":" in name else FAMILIES[name]
     if not (isinstance(family, type) and issubclass(family, Family)):
         raise ValueError(f"{name}: a family is a class that inherits from efge.Family; got {family!r}")
+    known = inspect.signature(family).parameters
+    unknown = next((option for option in options if option not in known), None)
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+    if unknown is not None and not takes_any:
+        listed = ", ".join(known) or "none"
+        raise ValueError(f"{name} has no parameter {unknown!r}; it has {listed}{did_you_mean(unknown, known)}")
     try:
         return family(**options)
     except TypeError as error:

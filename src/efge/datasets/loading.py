@@ -17,6 +17,7 @@ from efge.datasets.catalogue import DATASETS, DatasetError, DatasetInfo
 from efge.datasets.content import EDGES, Content, read_folder, write_folder
 from efge.datasets.publishers import read_published
 from efge.datasets.structure import structure_fingerprint
+from efge.errors import did_you_mean
 from efge.graph.graph import Graph
 from efge.graph.names import name_array
 from efge.system import sync_folder
@@ -103,8 +104,9 @@ def load_dataset(name: str) -> Dataset:
     ...     print(error)
     no data set 'kora'; known: citeseer, cora, dblp, ...
     """
-    if name not in DATASETS:
-        raise DatasetError(f"no data set {name!r}; known: {', '.join(DATASETS)}")
+    if not isinstance(name, str) or name not in DATASETS:
+        hint = did_you_mean(name, DATASETS) if isinstance(name, str) else ""
+        raise DatasetError(f"no data set {name!r}; known: {', '.join(DATASETS)}{hint}")
     info = DATASETS[name]
     for folder in (*_user_folders(name), _cache_folder() / name):
         content = _read_any_form(folder, info)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, check_positive_integers
+from efge.errors import EmbeddingError, check_positive_integers, check_types
 from efge.graph.names import Names
 
 if TYPE_CHECKING:
@@ -222,6 +222,9 @@ def drift(embeddings: Iterable[Any], *, aligned: bool = False) -> Drift:
     >>> drift([efge.EFGE(dim=8, seed=1).fit(graph) for graph in (before, after)]).most(1)[0][0]
     0
     """
+    check_types(aligned=aligned)
+    if not isinstance(embeddings, Iterable):
+        raise EmbeddingError(f"drift takes a list of embeddings or fitted estimators; got {type(embeddings).__name__}")
     snapshots = [as_embedding("drift", embedding) for embedding in embeddings]
     if len(snapshots) < 2:
         raise EmbeddingError(f"drift needs two or more embeddings; got {len(snapshots)}")

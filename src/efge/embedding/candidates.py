@@ -12,6 +12,7 @@ from efge.embedding.nearest import Excluded
 from efge.errors import EmbeddingError
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.graph.names import list_names
 
 if TYPE_CHECKING:
     from efge.embedding.embedding import Embedding
@@ -31,7 +32,7 @@ def allowed_rows(embedding: Embedding, among: Any, exclude: Any) -> tuple[npt.ND
     """Return for each row whether it is a candidate, and the graph whose neighbors are excluded, if there is one."""
     allowed = np.full(len(embedding), among is None)
     if among is not None:
-        allowed[embedding._rows(among)] = True
+        allowed[embedding._rows(list_names("among", among))] = True
     if exclude is None:
         return allowed, None
     if not _are_names(exclude):

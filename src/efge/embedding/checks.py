@@ -10,12 +10,13 @@ import numpy as np
 from efge.embedding.common import Vectors
 from efge.errors import EmbeddingError, GraphError
 from efge.graph.names import Names, name_array
+from efge.graph.tensors import as_array
 
 
 def as_floats(vectors: Any) -> Vectors:
     """Return a copy of a two-dimensional array as 32-bit floats."""
     try:
-        array = np.asarray(vectors)
+        array = as_array(vectors) if hasattr(type(vectors), "detach") else np.asarray(vectors)
     except ValueError as error:
         raise EmbeddingError(f"vectors must be rows of the same number of values: {error}") from None
     if array.ndim != 2 or (array.size and array.dtype.kind not in "fiub"):

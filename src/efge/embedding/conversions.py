@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sized
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from efge import display
 from efge.embedding.formats import read_vectors, write_vectors
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, check_types
 from efge.graph.names import Names
 from efge.io.files import display_name
 
@@ -117,6 +117,7 @@ class Conversions:
         >>> graph.nodes["bob"]["vector"]
         [3.0, 4.0]
         """
+        _check_networkx(graph, attribute)
         rows = {name: row for row, name in enumerate(self.names.tolist())}
         found = {node: self.vectors[rows[node]].tolist() for node in graph if node in rows}
         if rows and not found:
@@ -140,9 +141,12 @@ class Conversions:
         >>> efge.Embedding.from_networkx(graph)
         Embedding(1 nodes, 2 dimensions)
         """
+        _check_networkx(graph, attribute)
         vectors = {node: vector for node, vector in graph.nodes(attribute) if vector is not None}
         if not vectors:
             raise EmbeddingError(f"no node has the attribute {attribute!r}; pass the name of one as attribute=")
+        if not all(isinstance(vector, Sized) for vector in vectors.values()):
+            raise EmbeddingError(f"the attribute {attribute!r} of a node is a list of numbers; got other values")
         sizes = {len(vector) for vector in vectors.values()}
         if len(sizes) > 1:
             raise EmbeddingError(f"all vectors must have the same size; got {', '.join(map(str, sorted(sizes)))}")
@@ -232,10 +236,17 @@ class Conversions:
         >>> efge.Embedding.load(path, names=str).names.tolist()
         ['3', '7']
         """
-        if names not in (None, str):
+        if names is not None and names is not str:
             raise ValueError(f"names must be the type str, or None; got {names!r}")
         vectors, file_names = read_vectors(path, format)
         try:
             return cls._owning(vectors, file_names if names is None else map(str, file_names))
         except EmbeddingError as error:
             raise EmbeddingError(f"{display_name(path)}: {error}") from None
+
+
+def _check_networkx(graph: Any, attribute: Any) -> None:
+    """Raise an error unless this is a graph of NetworkX and the name of an attribute."""
+    check_types(attribute=attribute)
+    if not callable(getattr(graph, "nodes", None)) or not callable(getattr(graph, "copy", None)):
+        raise EmbeddingError(f"graph is a NetworkX graph; got {type(graph).__name__}")

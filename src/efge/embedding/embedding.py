@@ -14,15 +14,16 @@ from efge.embedding.candidates import choose_candidates
 from efge.embedding.checks import as_floats, as_names, check_distinct, check_finite
 from efge.embedding.conversions import Conversions
 from efge.embedding.nearest import METRICS, find_nearest, vector_norms
-from efge.errors import EmbeddingError, is_integer
-from efge.graph.names import NameIndex, Names
+from efge.errors import EmbeddingError, GraphError, check_choice, check_positive_integers
+from efge.graph.names import NameIndex, Names, list_names
 from efge.progress import CountProgress, reporting_count
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
 
-# Up to this number of names, searching for similar ones takes no noticeable time.
-_MAX_SUGGESTED_FROM = 1000
+# Up to this number of names, searching for similar ones takes no noticeable time; and for names that differ by case or
+# blanks only.
+_MAX_SUGGESTED_FROM, _MAX_COMPARED = 1000, 100_000
 
 
 class Embedding(Conversions):
@@ -160,7 +161,10 @@ class Embedding(Conversions):
         return vector_norms(self.vectors)
 
     def _rows(self, names: Iterable[Hashable]) -> Rows:
-        listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+        try:
+            listed = list_names("names", names)
+        except GraphError as error:
+            raise EmbeddingError(str(error)) from None
         rows = self._index.rows(listed)
         if (rows < 0).any():
             name = listed[int(np.argmax(rows < 0))]
@@ -169,10 +173,13 @@ class Embedding(Conversions):
 
     def _suggest(self, name: Hashable) -> str:
         """Return the end of an error message that lists similar names."""
-        if len(self) > _MAX_SUGGESTED_FROM:
+        if len(self) > _MAX_COMPARED:
             return ""
-        known = {str(other): other for other in self.names.tolist()}
-        close = get_close_matches(str(name), known, n=3)
+        known = {str(other).strip().lower(): other for other in self.names.tolist()}
+        text = str(name)[:100].strip().lower()
+        close = [text] if text in known else []
+        if not close and len(self) <= _MAX_SUGGESTED_FROM:
+            close = get_close_matches(text, known, n=3)
         return f"; similar names: {', '.join(repr(known[text]) for text in close)}" if close else ""
 
     def items(self) -> Iterator[tuple[Hashable, Vectors]]:
@@ -223,7 +230,7 @@ class Embedding(Conversions):
         >>> embedding.neighbors("ann", among=["ann", "cid"])
         [('cid', 0.0)]
         """
-        queries = [node] if is_name(node) else as_floats([node])
+        queries = [node] if is_name(node) else one_vector(node)
         rows, scores = self.nearest(queries, k, metric, among, exclude, progress=False)
         found = rows[0] >= 0
         return list(zip(self.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
@@ -275,10 +282,8 @@ class Embedding(Conversions):
         array([[0.6],
                [0.8]], dtype=float32)
         """
-        if metric not in METRICS:
-            raise ValueError(f"no metric {metric!r}; known: {', '.join(METRICS)}")
-        if not is_integer(k) or k < 1:
-            raise ValueError(f"k must be a positive integer; got {k!r}")
+        check_choice("metric", metric, METRICS)
+        check_positive_integers(k=k)
         vectors, own = self._queries(queries)
         chosen = choose_candidates(self, own, len(vectors), among, exclude)
         everything = len(chosen.rows) == len(self)
@@ -299,7 +304,7 @@ class Embedding(Conversions):
         """Return the vectors of queries, and their own rows if they are nodes."""
         if queries is None:
             return self.vectors, np.arange(len(self))
-        if isinstance(queries, Embedding) or (isinstance(queries, np.ndarray) and queries.ndim > 1):
+        if isinstance(queries, Embedding) or getattr(queries, "ndim", 1) > 1:
             vectors = as_floats(queries)
             if vectors.shape[1] != self.dim:
                 raise EmbeddingError(f"a vector must have {self.dim} values; got {vectors.shape[1]}")
@@ -330,7 +335,7 @@ class Embedding(Conversions):
         from efge.embedding.averaging import transform_embedding
         from efge.graph.inputs import as_graph
 
-        if method not in ("auto", "average"):
+        if not isinstance(method, str) or method not in ("auto", "average"):
             raise ValueError(
                 f"an embedding alone supports the method 'average'; got {method!r}: other methods need the fitted"
                 " model, which model.save and --save-model keep"
@@ -338,6 +343,11 @@ class Embedding(Conversions):
         return transform_embedding(self, as_graph(graph))
 
 
+def one_vector(node: Any) -> Vectors:
+    """Return a list, array or tensor of numbers as an array of one row."""
+    return as_floats(node[None] if hasattr(type(node), "detach") else [node])
+
+
 def is_name(key: Any) -> bool:
     """Whether this is one name rather than several; a range could be a name, but hardly ever is."""
-    return isinstance(key, Hashable) and not isinstance(key, range)
+    return isinstance(key, Hashable) and not isinstance(key, range) and not getattr(key, "ndim", 0)

@@ -27,7 +27,7 @@ from efge.embedding.projector import read_projector, write_projector
 from efge.embedding.safetensors import read_safetensors, write_safetensors
 from efge.embedding.text_formats import read_csv, read_tsv, read_word2vec, write_csv, write_tsv, write_word2vec
 from efge.embedding.word2vec_binary import read_word2vec_binary, write_word2vec_binary
-from efge.errors import EmbeddingError, GraphError, describe_error
+from efge.errors import EmbeddingError, GraphError, check_types, describe_error
 from efge.graph.names import Names
 from efge.io.atomic import atomic_write, check_folder
 from efge.io.files import COMPRESSION_MAGIC, display_name, open_input
@@ -91,6 +91,7 @@ def write_vectors(
     escape_formulas: bool = False,
 ) -> None:
     """Write a file, or a folder for TensorBoard; it appears only when it is complete."""
+    check_types(path=path, format=format, escape_formulas=escape_formulas)
     kind = _choose_format(path, format)
     if kind in SPREADSHEET_FORMATS:
         names = escape_names(names, escape_formulas)
@@ -112,6 +113,7 @@ def check_writable(path: str | os.PathLike[str], format: str | None) -> None:  #
 
 def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVectors:  # noqa: A002
     """Read vectors and names from a file, or from a folder for TensorBoard."""
+    check_types(path=path, format=format)
     if format is None and path != "-" and Path(path).is_dir():
         format = "tensorboard"  # noqa: A001
     kind = _choose_format(path, format)

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding.embedding import Embedding
+from efge.embedding.embedding import Embedding, is_name, one_vector
 from efge.embedding.formats import as_embedding_errors
 from efge.embedding.nearest import vector_norms
 from efge.embedding.npz import check_format, read_entry, write_arrays
-from efge.errors import EmbeddingError, is_integer
+from efge.errors import EmbeddingError, check_positive_integers, is_number
 from efge.io.atomic import atomic_write
 from efge.io.files import display_name, open_input
+from efge.random import check_seed
 
 Vectors = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.int64]
@@ -86,8 +87,10 @@ class NeighborIndex:
         >>> NeighborIndex.build(Embedding(np.eye(20)), recall=1.0).recall
         1.0
         """
-        if not 0 < recall <= 1:
+        if not (is_number(recall) and 0 < recall <= 1):
             raise ValueError(f"recall is a fraction above 0 and at most 1; got {recall!r}")
+        seed = check_seed(seed)
+        _check_embedding(embedding)
         if not len(embedding):
             raise EmbeddingError("an index needs at least one vector; got none")
         faiss = _import_faiss()
@@ -155,8 +158,7 @@ class NeighborIndex:
         >>> index.nearest(k=3)[0].shape
         (50, 3)
         """
-        if not is_integer(k) or k < 1:
-            raise ValueError(f"k must be a positive integer; got {k!r}")
+        check_positive_integers(k=k)
         vectors, own = self.embedding._queries(queries)
         wanted = min(k, len(self.embedding) - (own is not None))
         self._index.nprobe = self.probes
@@ -177,8 +179,7 @@ class NeighborIndex:
         >>> [name for name, cosine in NeighborIndex.build(embedding).neighbors("ann", k=1)]
         ['bob']
         """
-        is_vector = isinstance(node, (list, np.ndarray))
-        rows, scores = self.nearest(np.asarray([node], np.float32) if is_vector else [node], k)
+        rows, scores = self.nearest([node] if is_name(node) else one_vector(node), k)
         found = rows[0] >= 0
         return list(zip(self.embedding.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
 
@@ -218,6 +219,7 @@ class NeighborIndex:
         See :meth:`save`.
         """
         label = display_name(path)
+        _check_embedding(embedding)
         with as_embedding_errors(label, "index"), open_input(path) as stream, zipfile.ZipFile(stream) as archive:
             check_format(archive, _MAGIC, f"{label}: an index")
             digest = read_entry(archive, "digest", "|u1", 1).tobytes()
@@ -230,6 +232,11 @@ class NeighborIndex:
         if not in_range or not 1 <= probes <= len(centroids) or not 0 <= lists.min() <= lists.max() < len(centroids):
             raise EmbeddingError(f"{label}: the index is damaged; build it again")
         return cls(embedding, centroids.astype(np.float32), lists.astype(np.int64), int(probes), recall)
+
+
+def _check_embedding(embedding: Any) -> None:
+    if not isinstance(embedding, Embedding):
+        raise EmbeddingError(f"embedding is an Embedding; got {type(embedding).__name__}")
 
 
 def _import_faiss() -> Any:

@@ -21,7 +21,7 @@ from scipy.special import ive
 from threadpoolctl import ThreadpoolController
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, check_positive_integers
+from efge.errors import EmbeddingError, check_choice, check_positive_integers, is_number
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.kernels.common import CACHE_LINE
@@ -179,8 +179,7 @@ def check_propagation(method: str, *, threads: int | None = None, **parameters: 
     Traceback (most recent call last):
     ValueError: average has no parameter 'theta'; it has steps, alpha
     """
-    if not isinstance(method, str) or method not in METHODS:
-        raise ValueError(f"no method {method!r}; known: {', '.join(METHODS)}")
+    check_choice("method", method, METHODS)
     defaults = METHODS[method].defaults
     for name in parameters:
         if name not in defaults:
@@ -190,7 +189,7 @@ def check_propagation(method: str, *, threads: int | None = None, **parameters: 
         threads=threads, **{name: settings[name] for name in ("order", "steps") if name in settings}
     )
     for name, (is_valid, rule) in _RULES.items():
-        if name in settings and not is_valid(settings[name]):
+        if name in settings and not (is_number(settings[name]) and is_valid(settings[name])):
             raise ValueError(f"{name} must be {rule}; got {settings[name]!r}")
     return settings
 

@@ -11,11 +11,12 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_positive_integers, is_number
+from efge.errors import EvaluationError, check_functions, check_positive_integers, check_positive_numbers
 from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores
 from efge.graph.inputs import as_graph
+from efge.random import check_seed
 from efge.system import available_threads
 
 Floats = npt.NDArray[np.float64]
@@ -128,8 +129,9 @@ def node_classification(  # noqa: PLR0913
     1.0
     """
     check_positive_integers(repeats=repeats, threads=threads)
-    if not (is_number(C) and C > 0):
-        raise EvaluationError(f"C must be positive; got {C!r}")
+    check_positive_numbers(EvaluationError, C=C)
+    check_functions(progress=progress)
+    seed = check_seed(seed)
     embedding = as_embedding(embedding)
     targets = as_targets(labels, embedding)
     if len(targets.classes) < 2:

@@ -11,10 +11,11 @@ from scipy.special import expit
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError
+from efge.errors import EvaluationError, check_positive_numbers
 from efge.evaluation.classification import as_embedding
 from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
+from efge.graph.names import list_names
 
 Floats = npt.NDArray[np.float64]
 
@@ -90,8 +91,7 @@ class Classifier:
         >>> Classifier().fit([[-1.0], [1.0], [2.0]], ["a", "b", None]).predict()
         ['b']
         """
-        if not self.C > 0:
-            raise EvaluationError(f"C must be positive; got {self.C!r}")
+        check_positive_numbers(EvaluationError, C=self.C)
         check_class_weight(self.class_weight)
         self._embedding = as_embedding(embedding)
         targets = as_targets(labels, self._embedding)
@@ -153,7 +153,7 @@ class Classifier:
             if nodes.dim != self._embedding.dim:
                 raise EvaluationError(f"vectors must have {self._embedding.dim} dimensions; got {nodes.dim}")
             return nodes.vectors
-        names = self.unlabelled_ if nodes is None else nodes
+        names = self.unlabelled_ if nodes is None else list_names("nodes", nodes)
         return self._embedding.vectors[self._embedding._rows(names)]
 
     def predict(self, nodes: Any = None) -> list[Any]:

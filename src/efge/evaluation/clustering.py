@@ -58,7 +58,7 @@ def _largest_first(labels: Rows) -> Rows:
 def _k_means(vectors: Floats, n_clusters: int, seed: int, n_init: int) -> Rows:
     from sklearn.cluster import KMeans
 
-    return np.asarray(KMeans(n_clusters, n_init=n_init, random_state=seed).fit_predict(vectors), np.int64)
+    return np.asarray(KMeans(n_clusters, n_init=n_init, random_state=seed % 2**32).fit_predict(vectors), np.int64)
 
 
 def _choose_number(vectors: Floats, seed: int) -> int:

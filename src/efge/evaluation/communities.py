@@ -11,10 +11,12 @@ import numpy.typing as npt
 
 from efge import display
 from efge.embedding.embedding import Embedding
+from efge.errors import GraphError, check_types, is_number
 from efge.evaluation.clustering import cluster_nodes
 from efge.families.builtin import as_family
 from efge.graph.inputs import as_graph
-from efge.graph.names import NameIndex, name_array
+from efge.graph.names import NameIndex, list_names, name_array
+from efge.random import check_seed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,9 +59,9 @@ class Communities:
     """
 
     def __init__(self, members: Iterable[Collection[Hashable]], names: Iterable[Hashable] | None = None) -> None:
-        self.members = [list(dict.fromkeys(group)) for group in members]
+        self.members = [list(dict.fromkeys(group)) for group in _list_groups("members", members)]
         all_members = (name for group in self.members for name in group)
-        self.names = name_array(dict.fromkeys(all_members) if names is None else names)
+        self.names = name_array(dict.fromkeys(all_members) if names is None else list_names("names", names))
         self._index = NameIndex(self.names)
         self._rows = [self._rows_of(group) for group in self.members]
         self.disjoint = bool((np.bincount(self._member_rows, minlength=len(self.names)) == 1).all())
@@ -255,7 +257,7 @@ class Communities:
             for name, label in truth.items():
                 groups.setdefault(label, []).append(name)
             return Communities(groups.values(), self.names)
-        return Communities(truth, self.names)
+        return Communities(_list_groups("truth", truth), self.names)
 
     def _both_labels(self, truth: Truth) -> tuple[Rows, Rows]:
         """Return the true labels and these, for the nodes that have a true label."""
@@ -328,6 +330,10 @@ def communities(
     >>> communities(embedding, overlapping=True, threshold=0.05).members
     [['ann', 'bob'], ['bob', 'cid']]
     """
+    check_types(overlapping=overlapping, normalize=normalize)
+    seed = check_seed(seed)
+    if threshold is not None and not is_number(threshold):
+        raise TypeError(f"threshold is a number, or None to choose it by the graph; got {threshold!r}")
     embedding = source if isinstance(source, Embedding) else getattr(source, "embedding_", None)
     if embedding is None:
         raise ValueError(f"communities needs an Embedding or a fitted estimator; got {source!r}")
@@ -346,6 +352,15 @@ def communities(
         labels = cluster_nodes(embedding, n_communities, normalize, seed)
         groups = [embedding.names[labels == label].tolist() for label in range(labels.max(initial=-1) + 1)]
     return Communities(groups, embedding.names)
+
+
+def _list_groups(argument: str, groups: Any) -> list[list[Hashable]]:
+    """Return groups of nodes as lists; raise a GraphError if they are something else."""
+    if isinstance(groups, (str, bytes)) or not isinstance(groups, Iterable):
+        raise GraphError(
+            f"{argument} is a list of groups of nodes, or a mapping of nodes to labels; got {groups!r}"[:500]
+        )
+    return [list_names(f"each group of {argument}", group) for group in groups]
 
 
 def _is_nonnegative_efge(source: Any) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from efge.errors import check_choice
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.names import split_pairs
@@ -61,8 +62,8 @@ def link_scores(graph: Any, pairs: Any, heuristic: str | Heuristic = "adamic-ada
     >>> link_scores(friends, [("ann", "cid"), ("bob", "eve")], "preferential-attachment")
     array([4., 2.])
     """
-    if isinstance(heuristic, str) and heuristic not in HEURISTICS:
-        raise ValueError(f"no heuristic {heuristic!r}; known: {', '.join(HEURISTICS)}")
+    if not callable(heuristic):
+        check_choice("heuristic", heuristic, HEURISTICS)
     scorer = HEURISTICS[heuristic] if isinstance(heuristic, str) else heuristic
     graph = as_graph(graph)
     sources, targets = split_pairs(pairs)

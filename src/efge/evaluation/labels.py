@@ -108,7 +108,7 @@ def _choose_columns(table: Table, node: str | int | None, label: str | int | Non
     by_name = any(isinstance(column, str) and not column.isdecimal() for column in (node, label))
     lower = [str(field).lower() for field in (table.names or (table.rows[0] if table.rows else []))]
     known = [next((names for names in options if names in lower), None) for options in (_NODE_NAMES, _LABEL_NAMES)]
-    if by_name or None not in known:
+    if by_name or known != [None, None]:
         table = table.with_header()
     if table.width == 1:
         raise GraphError(f"{table.label}: a line has a node and its class; got 1 field")

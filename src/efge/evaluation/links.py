@@ -11,12 +11,13 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_positive_integers, is_number
+from efge.errors import EvaluationError, check_functions, check_positive_integers, check_positive_numbers
 from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
 from efge.graph.inputs import as_graph
+from efge.random import check_seed
 
 Vectors = npt.NDArray[np.float32]
 Floats = npt.NDArray[np.float64]
@@ -130,11 +131,14 @@ def link_prediction(  # noqa: PLR0913
     features = _check_known("feature", features, ALL_FEATURES)
     _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
-    if not (is_number(C) and C > 0):
-        raise EvaluationError(f"C must be positive; got {C!r}")
+    check_positive_numbers(EvaluationError, C=C)
+    check_functions(progress=progress)
+    seed = check_seed(seed)
     graph = as_graph(graph)
     if splits is None:
         splits = [split_links(graph, test_size, negatives=negatives, seed=(seed, number)) for number in range(repeats)]
+    if not (isinstance(splits, Iterable) and all(isinstance(split, LinkSplit) for split in splits)):
+        raise EvaluationError(f"splits is a list of what efge.split_links returns; got {splits!r}"[:400])
     report = progress or (lambda count: None)
     results: dict[Case, list[dict[str, float]]] = {}
     for number, split in enumerate(splits):

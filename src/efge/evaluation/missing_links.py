@@ -15,11 +15,13 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from efge.errors import EvaluationError, check_positive_integers
+from efge.errors import EvaluationError, check_functions, check_positive_integers
 from efge.families.base import Family
 from efge.families.odds import log_odds
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
+from efge.graph.names import list_names
+from efge.models.base import NodeEmbedder
 from efge.models.scoring import PairScorer
 from efge.parallel import map_ahead
 
@@ -85,6 +87,9 @@ def missing_links(
     [('a', 'b')]
     """
     check_positive_integers(k=k, threads=threads)
+    check_functions(progress=progress)
+    if not isinstance(model, NodeEmbedder):
+        raise EvaluationError(f"model is a fitted EFGE, Node2Vec or LINE; got {model!r}"[:400])
     if not isinstance(model, PairScorer):
         raise EvaluationError(
             f"{type(model).__name__} gives pairs of nodes no probability to score; EFGE, Node2Vec and LINE do"
@@ -95,7 +100,7 @@ def missing_links(
         raise EvaluationError(f"model and graph need the same nodes in the same order; got {model!r} and {graph!r}")
     if graph.directed != model.directed_:
         raise EvaluationError("model and graph must both be directed, or both undirected")
-    search = _Search(model, graph, k, None if nodes is None else graph.rows(nodes))
+    search = _Search(model, graph, k, None if nodes is None else graph.rows(list_names("nodes", nodes)))
     # Matrix products use one thread each, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"):
         pairs = search.run(threads, progress or (lambda done, total: None))

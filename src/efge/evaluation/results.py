@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import display
+from efge.errors import is_integer
 from efge.plots import Curve, plot_bars, plot_curves
 
 if TYPE_CHECKING:
@@ -48,6 +49,19 @@ def summarize(scores: npt.ArrayLike) -> Summary:
     sd = float(values.std(ddof=1))
     half_width = float(t.ppf((1 + _CONFIDENCE) / 2, n - 1)) * sd / n**0.5
     return Summary(mean, sd, mean - half_width, mean + half_width, n)
+
+
+def check_digits(digits: Any) -> None:
+    """Raise a ValueError unless this is a number of digits after the decimal point.
+
+    Examples
+    --------
+    >>> check_digits(-1)
+    Traceback (most recent call last):
+    ValueError: digits is an integer from 0 to 20; got -1
+    """
+    if not is_integer(digits) or not 0 <= digits <= 20:
+        raise ValueError(f"digits is an integer from 0 to 20; got {digits!r}")
 
 
 def markdown(header: list[str], rows: list[list[str]]) -> str:
@@ -132,11 +146,14 @@ class Scores:
         >>> scores.summary(0.5).mean
         0.6
         """
-        if case not in self.raw:
+        if not all(isinstance(value, Hashable) for value in case) or case not in self.raw:
             raise KeyError(f"no case {case!r}; known: {', '.join(map(str, self.raw))}")
-        if metric is not None and metric not in self.metrics:
-            raise KeyError(f"no metric {metric!r}; known: {', '.join(self.metrics)}")
+        self._check_metric(metric)
         return summarize(self.raw[case][metric or self.metrics[0]])
+
+    def _check_metric(self, metric: Any) -> None:
+        if metric is not None and not (isinstance(metric, str) and metric in self.metrics):
+            raise KeyError(f"no metric {metric!r}; known: {', '.join(self.metrics)}")
 
     def to_pandas(self) -> pd.DataFrame:
         """Return a data frame with a row for each case and metric.
@@ -179,6 +196,7 @@ class Scores:
         | --- | --- |
         | 0.5 | 0.50 |
         """
+        check_digits(digits)
         rows = []
         repeats = 0
         for case, by_metric in self.raw.items():
@@ -212,6 +230,7 @@ class Scores:
         >>> scores.plot().get_ylabel()
         'accuracy'
         """
+        self._check_metric(metric)
         if len(self.keys) == 1:
             names = [metric] if metric else self.metrics
             curves = {name: self._curve(name) for name in names}

@@ -16,14 +16,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import EvaluationError, GraphError, is_number
+from efge.errors import EvaluationError, GraphError, check_choice, check_folder_path, is_number
 from efge.graph.bipartite import has_two_kinds, two_sides
 from efge.graph.build import graph_from_edges
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
-from efge.graph.names import encode_utf8, format_names, parse_names, unescape_name
+from efge.graph.names import encode_utf8, format_names, list_names, parse_names, unescape_name
 from efge.io.atomic import atomic_write
 from efge.io.files import open_input, parse_json
+from efge.random import check_seed
 
 Pairs = npt.NDArray[np.int64]
 Sides = npt.NDArray[np.int8]
@@ -123,6 +124,7 @@ class LinkSplit:
         >>> sorted(os.listdir(folder))[-2:]
         ['train_edges.tsv', 'train_non_edges.tsv']
         """
+        check_folder_path("folder", folder, required=True)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         names = np.array(format_names(self.graph.names), object)
@@ -149,6 +151,7 @@ class LinkSplit:
         >>> LinkSplit.load(folder)
         LinkSplit(4 nodes, 3 training edges, 1 test edges)
         """
+        check_folder_path("folder", folder, required=True)
         folder = Path(folder)
         header = _read_header(folder / "split.json")
         texts = [fields[0] for fields in _read_fields(folder / "nodes.txt", 1)]
@@ -212,11 +215,11 @@ def split_links(
     """
     if not (is_number(test_size) and 0 < test_size < 1):
         raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
-    if not isinstance(negatives, str) or negatives not in NEGATIVES:
-        raise EvaluationError(f"no negatives {negatives!r}; known: {', '.join(NEGATIVES)}")
+    check_choice("negatives", negatives, NEGATIVES, EvaluationError)
+    seeds = [check_seed(part) for part in (seed if isinstance(seed, (list, tuple)) else [seed])]
     graph = as_graph(graph)
     side = _find_sides(graph, sides)
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(seeds if isinstance(seed, (list, tuple)) else seeds[0])
     ends, weights = _list_edges(graph)
     is_pair = ends[:, 0] != ends[:, 1]
     codes, code_of_edge = np.unique(_pair_codes(ends, graph.n_nodes)[is_pair], return_inverse=True)
@@ -253,7 +256,7 @@ def _find_sides(graph: Graph, sides: Any) -> Sides | None:
             raise EvaluationError(f"sides is 'auto', None, or the names of the nodes of one side; got {sides!r}")
         return two_sides(graph) if has_two_kinds(graph) else None
     side = np.zeros(graph.n_nodes, np.int8)
-    side[graph.rows(list(sides))] = 1
+    side[graph.rows(list_names("sides", sides))] = 1
     sources = np.repeat(np.arange(graph.n_nodes), graph.degrees)
     within = np.flatnonzero(side[sources] == side[graph.indices])
     if len(within):

@@ -9,7 +9,14 @@ from typing import Any
 
 from efge.datasets import Dataset
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_positive_integers
+from efge.errors import (
+    EvaluationError,
+    check_folder_path,
+    check_functions,
+    check_positive_integers,
+    check_positive_numbers,
+    is_number,
+)
 from efge.experiments.contenders import library_methods, make_contenders
 from efge.experiments.judging import (
     JudgedCell,
@@ -104,6 +111,14 @@ def benchmark(  # noqa: PLR0913
     ['hope', 'netmf']
     """
     check_positive_integers(seeds=seeds, splits=splits, memory_limit=memory_limit, processes=processes, threads=threads)
+    check_positive_numbers(EvaluationError, C=C)
+    check_functions(progress=progress)
+    check_folder_path("folder", folder)
+    for name, mapping in {"graphs": graphs, "methods": methods, "labels": labels, "embeddings": embeddings}.items():
+        if not isinstance(mapping, Mapping) and (mapping is not None or name == "graphs"):
+            raise TypeError(f"{name} is a mapping, whose keys are names; got {mapping!r}"[:400])
+    if not (is_number(test_size) and 0 < test_size < 1):
+        raise EvaluationError(f"test_size is a fraction of the edges, above 0 and below 1; got {test_size!r}")
     protocol = Protocol(_check_percentages(percentages), splits, test_size, C, memory_limit)
     threads = 1 if processes > 1 else threads
     cells = list(_make_cells(graphs, methods, labels or {}, embeddings or {}, protocol, range(seeds), threads))
@@ -115,13 +130,15 @@ def benchmark(  # noqa: PLR0913
 
 
 def _check_percentages(percentages: Iterable[float]) -> tuple[float, ...]:
-    listed = tuple(dict.fromkeys(percentages))
+    if isinstance(percentages, (str, bytes)) or not isinstance(percentages, Iterable):
+        raise EvaluationError(f"percentages is a list of numbers, such as [10, 50]; got {percentages!r}")
+    listed = tuple(percentages)
     for percentage in listed:
-        if not 0 < percentage < 100:
+        if not (is_number(percentage) and 0 < percentage < 100):
             raise EvaluationError(f"a percentage of labels is above 0 and below 100; got {percentage!r}")
     if not listed:
         raise EvaluationError("give at least one percentage of labels, such as 50")
-    return listed
+    return tuple(dict.fromkeys(listed))
 
 
 def _make_cells(

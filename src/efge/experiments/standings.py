@@ -14,7 +14,8 @@ import numpy as np
 
 import efge
 from efge import display
-from efge.evaluation.results import markdown, summarize
+from efge.errors import check_choice, check_folder_path
+from efge.evaluation.results import check_digits, markdown, summarize
 from efge.experiments.judging import Outcome
 from efge.io.atomic import atomic_write
 
@@ -129,6 +130,11 @@ class BenchmarkScores:
         >>> BenchmarkScores(outcomes).standings("auc")[1]
         Standing(method='hope', metric='auc', rank=2.0, regret=0.2..., worst_regret=0.2..., ratio=0.7..., networks=1)
         """
+        known = dict.fromkeys(part for name in self.metrics for part in (name, name.partition("@")[0]))
+        check_choice("metric", metric, known)
+        return self._standings(metric)
+
+    def _standings(self, metric: str) -> list[Standing]:
         found: dict[str, list[Entry]] = {}
         for entry in self.entries:
             if entry.ranked and metric in (entry.metric, entry.metric.partition("@")[0]):
@@ -162,10 +168,11 @@ class BenchmarkScores:
         <BLANKLINE>
         Mean rank; in parentheses, the mean difference from the best score, the mean fraction of it, and the networks.
         """
+        check_digits(digits)
         parts = []
         for network in dict.fromkeys(entry.network for entry in self.entries):
             parts += [f"### {network}", self._network_table(network, digits)]
-        groups = {group: found for group in _GROUPS if (found := self.standings(group))}
+        groups = {group: found for group in _GROUPS if (found := self._standings(group))}
         if groups:
             parts += ["### Standings", _standings_table(groups, digits), _LEGEND]
         seeds = max((entry.seeds for entry in self.entries), default=0)
@@ -189,6 +196,7 @@ class BenchmarkScores:
         >>> sorted(os.listdir(folder))
         ['benchmark.json', 'scores.csv', 'standings.csv']
         """
+        check_folder_path("folder", folder, required=True)
         folder = Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         standings = [standing for metric in self.metrics for standing in self.standings(metric)]

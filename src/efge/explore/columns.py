@@ -109,6 +109,8 @@ def _align_values(name: str, values: Any, embedding: Embedding) -> list[Any]:
     """Return a value for each row of the embedding, None if it has none."""
     by_node = _values_by_node(values)
     if by_node is None:
+        if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+            raise EvaluationError(f"column {repr(name)[:80]}: values are a mapping or a sequence; got {values!r}"[:300])
         sequence = list(values)
         if len(sequence) != len(embedding):
             rule = f"a sequence must have a value for each of {len(embedding)} vectors"

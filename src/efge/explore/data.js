@@ -27,13 +27,13 @@ function decodeArray(text, ArrayType) {
   return new ArrayType(bytes.buffer);
 }
 
-function decodeMap({ x, y, about, neighbors }) {
+function decodeMap({ name, x, y, about, neighbors }) {
   const neighborLists = neighbors && {
     k: neighbors.k,
     rows: decodeArray(neighbors.rows, Int32Array),
     scores: decodeArray(neighbors.scores, Float32Array),
   };
-  return { xs: decodeArray(x, Float32Array), ys: decodeArray(y, Float32Array), about, neighborLists };
+  return { name, xs: decodeArray(x, Float32Array), ys: decodeArray(y, Float32Array), about, neighborLists };
 }
 
 function showMapNumber(number) {
@@ -47,7 +47,7 @@ function decodeColumn(encoded) {
 function categoryColumn({ name, codes: encoded, categories }) {
   const codes = decodeArray(encoded, Int32Array);
   const slots = Uint8Array.from(codes, slotOf);
-  return { name, kind: "categories", categories, slots, text: (row) => categories[codes[row]] ?? "–" };
+  return { name, kind: "categories", categories, codes, slots, text: (row) => categories[codes[row]] ?? "–" };
 }
 
 function slotOf(code) {
@@ -76,7 +76,9 @@ function numberScale(known, logScale) {
 
 function formatNumber(value) {
   if (Number.isNaN(value)) return "–";
-  return Number.isInteger(value) && Math.abs(value) < 1e15 ? String(value) : String(Number(value.toPrecision(6)));
+  const rounded = Number.isInteger(value) && Math.abs(value) < 1e15 ? value : Number(value.toPrecision(6));
+  // Years and other integers of four digits have no commas.
+  return Math.abs(rounded) < 1e4 || Math.abs(rounded) >= 1e15 ? String(rounded) : rounded.toLocaleString("en", { maximumFractionDigits: 6 });
 }
 
 // A date, with the time if it is not midnight.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from html import escape
 from typing import Any
 
+from efge.errors import check_choice, check_positive_integers
 from efge.explore.page import make_page
 from efge.io.atomic import atomic_write
 
@@ -51,4 +53,8 @@ class Page:
 
 def inline_page(embedding: Any, height: int, options: dict[str, Any]) -> Page:
     """Return the page of an embedding; `options` are those of `write_page`."""
+    check_positive_integers(height=height)
+    known = [name for name in inspect.signature(make_page).parameters if name != "embedding"]
+    for name in options:
+        check_choice("option", name, known)
     return Page(make_page(embedding, **options).decode(), height)

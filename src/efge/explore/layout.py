@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError
-from efge.random import stream_key
+from efge.errors import EmbeddingError, check_choice
+from efge.random import check_seed, stream_key
 
 Positions = npt.NDArray[np.float64]
 Method = Callable[[Positions, int], tuple[Positions, str]]
@@ -57,8 +57,11 @@ def lay_out(embedding: Embedding, method: str | None = None, seed: int = 0) -> L
     >>> lay_out(Embedding([[1, 0, 0], [0, 2, 0]]), "pca").places.shape
     (2, 2)
     """
-    if method is not None and method not in _METHODS:
-        raise EmbeddingError(f"no projection method {method!r}; known: {', '.join(_METHODS)}")
+    if not isinstance(embedding, Embedding):
+        raise EmbeddingError(f"a map shows an Embedding or a fitted estimator; got {type(embedding).__name__}")
+    seed = check_seed(seed)
+    if method is not None:
+        check_choice("projection method", method, _METHODS, EmbeddingError)
     project = _default_method(embedding) if method is None else _METHODS[method]
     positions, about = project(embedding.vectors.astype(np.float64), seed)
     return Layout(_clip_to_float32(positions), about)

@@ -155,6 +155,7 @@ function listenToPanel() {
   });
   byId("maps").hidden = maps.length < 2;
   document.querySelectorAll("[data-map]").forEach((button) => {
+    button.textContent = maps[Number(button.dataset.map)]?.name ?? "";
     button.addEventListener("click", () => showEmbedding(Number(button.dataset.map)));
   });
 }
@@ -200,5 +201,6 @@ drawSelection();
 listenToPanel();
 await drawMap();
 listenToMap();
+drawOverlay();
 document.addEventListener("keydown", pageKey);
 document.body.dataset.ready = "true";

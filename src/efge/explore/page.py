@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, GraphError, check_positive_integers
+from efge.errors import EmbeddingError, GraphError, check_types, is_integer
 from efge.explore import palette
 from efge.explore.columns import Column, Numbers, make_columns
 from efge.explore.compare import align_places, common_neighbors
@@ -28,7 +28,7 @@ from efge.explore.layout import Layout, lay_out
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
-from efge.random import stream_key
+from efge.random import check_seed, stream_key
 
 # Parts of the page's one script; each may use names from the parts before it.
 _SCRIPTS = ("data.js", "map.js", "labels.js", "overlay.js", "panel.js", "summary.js", "page.js")
@@ -132,7 +132,11 @@ def make_page(  # noqa: PLR0913
     """Return the page that `write_page` writes."""
     complete = _embedding_of(embedding)
     library = _plotly_source()
-    check_positive_integers(neighbors=neighbors or None)
+    if not is_integer(neighbors) or not 0 <= neighbors <= _MAX_NODES:
+        raise ValueError(f"neighbors is an integer from 0 to {_MAX_NODES:,}; got {neighbors!r}")
+    seed = check_seed(seed)
+    if title is not None:
+        check_types(title=title)
     network = None if graph is None else as_graph(graph)
     shown, rows = _sample(complete, seed)
     other = None if compare is None else _matching(_embedding_of(compare), shown)
@@ -140,17 +144,19 @@ def make_page(  # noqa: PLR0913
     if other is not None and neighbors and len(shown) > 1:
         page_columns.insert(0, Numbers("neighbors in common", common_neighbors(shown, other, neighbors), False))
     places = lay_out(shown, method, seed)
+    first, second = _map_names(embedding, compare)
     data: dict[str, Any] = {
         "title": "Embedding" if title is None else str(title),
         "total": len(complete),
         "names": _names_as_text(shown),
         "edges": None if network is None else _encode_edges(network, shown),
         "columns": [_encode_column(column) for column in page_columns],
-        "maps": [_encode_map(places, shown, neighbors)],
+        "maps": [{"name": first} | _encode_map(places, shown, neighbors)],
         "palette": {"light": palette.LIGHT, "dark": palette.DARK},
     }
     if other is not None:
-        data["maps"].append(_encode_map(align_places(lay_out(other, method, seed), places), other, neighbors))
+        aligned = align_places(lay_out(other, method, seed), places)
+        data["maps"].append({"name": second} | _encode_map(aligned, other, neighbors))
     return _render_page(data, library)
 
 
@@ -169,6 +175,12 @@ def _matching(other: Embedding, shown: Embedding) -> Embedding:
     if missing:
         raise EmbeddingError(f"both embeddings must have the same nodes; the second has no {missing[0]!r}")
     return other[list(shown)]
+
+
+def _map_names(first: Any, second: Any) -> tuple[str, str]:
+    """Return what the two maps are called: the kinds of their models, if these differ."""
+    kinds = [type(source).__name__ for source in (first, second) if not isinstance(source, Embedding)]
+    return (kinds[0], kinds[1]) if len(set(kinds)) == 2 else ("First", "Second")
 
 
 def _take(column: Column, rows: npt.NDArray[np.int64]) -> Column:

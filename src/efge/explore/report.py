@@ -13,7 +13,7 @@ import numpy as np
 import efge
 from efge import display
 from efge.embedding.embedding import Embedding
-from efge.errors import GraphError
+from efge.errors import GraphError, check_functions, check_types
 from efge.evaluation.classification import ClassificationScores, node_classification
 from efge.evaluation.labels import as_targets
 from efge.evaluation.links import LinkScores, link_prediction
@@ -24,6 +24,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
 from efge.models.base import NodeEmbedder
+from efge.random import check_seed
 
 Report = Callable[[str], None]
 
@@ -98,8 +99,10 @@ def write_report(
     >>> "hope" in path.read_text("utf-8")
     True
     """
-    graph = as_graph(graph)
-    candidates = dict(models or default_candidates(seed))
+    check_types(path=path, title=title, command=command)
+    check_functions(progress=progress)
+    seed = check_seed(seed)
+    graph, candidates = as_graph(graph), _check_models(models, seed)
     if graph.n_edges < 10:
         raise GraphError(f"a report needs at least 10 edges to hide some of them; got {graph!r}")
     say = progress or (lambda step: None)
@@ -128,6 +131,14 @@ def write_report(
             "Repeating it": _describe_repetition(graph, choice, command, seed),
         }
         stream.write(_render(title, sections))
+
+
+def _check_models(models: Any, seed: int) -> dict[str, NodeEmbedder]:
+    if models is None:
+        return default_candidates(seed)
+    if not isinstance(models, Mapping) or not models or not all(isinstance(m, NodeEmbedder) for m in models.values()):
+        raise TypeError(f"models is a mapping of names to estimators, such as {{'hope': efge.HOPE()}}; got {models!r}")
+    return dict(models)
 
 
 def choose_model(graph: Graph, candidates: Mapping[str, NodeEmbedder], seed: int) -> Choice:
@@ -173,7 +184,7 @@ def _portrait(graph: Graph) -> str:
     order = np.argsort(-degrees, kind="stable")[:_SHOWN_NODES]
     hubs = ", ".join(f"{graph.names[row]} ({degrees[row]:,})" for row in order.tolist())
     note = f"<p>Largest degrees: {escape(hubs)}.</p>"
-    return display.table(rows) + note + display.histogram(degrees, "degrees, both axes logarithmic")
+    return display.table(rows) + note + display.histogram(degrees, "degrees on logarithmic axes")
 
 
 def _explain_choice(choice: Choice, model: NodeEmbedder) -> str:

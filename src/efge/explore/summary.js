@@ -18,9 +18,9 @@ function columnSummary(column, rows) {
 function numberLines(column, rows) {
   const mean = (list) => {
     const known = list.map((row) => column.values[row]).filter((value) => !Number.isNaN(value));
-    return known.length ? column.format(known.reduce((sum, value) => sum + value, 0) / known.length) : "–";
+    return known.length ? known.reduce((sum, value) => sum + value, 0) / known.length : NaN;
   };
-  const short = (text) => (column.isDate ? text.slice(0, 10) : text === "–" ? text : String(Number(Number(text).toPrecision(4))));
+  const short = (value) => (column.isDate ? column.format(value).slice(0, 10) : column.format(Number(value.toPrecision(4))));
   return [["mean", short(mean(rows)), `all nodes: ${short(mean(allRows))}`]];
 }
 
@@ -50,8 +50,10 @@ function linkedSummary(rows) {
   rows.forEach((row) => linkedRows(row).forEach((other) => !state.selected.has(other) && links.set(other, (links.get(other) ?? 0) + 1)));
   const best = [...links].filter(([, number]) => number > 1).sort((a, b) => b[1] - a[1] || a[0] - b[0]).slice(0, SUMMARY_LINES);
   const inside = rows.reduce((sum, row) => sum + linkedRows(row).filter((other) => state.selected.has(other)).length, 0) / 2;
-  const lines = [["within the selection", inside.toLocaleString("en"), ""], ...best.map(([row, number]) => [names[row], number.toLocaleString("en"), "edges to it"])];
-  return [summaryList("edges", lines)];
+  const within = summaryList("edges within the selection", [[plural(inside, "edge"), "", ""]]);
+  if (!best.length) return [within];
+  const lines = best.map(([row, number]) => [names[row], plural(number, "edge"), ""]);
+  return [within, summaryList("other nodes with the most edges to it", lines)];
 }
 
 function summaryList(title, lines) {

@@ -144,6 +144,7 @@ class Family:
         >>> round(float(efge.Bernoulli().log_prob(1, 0.0)), 4)
         -0.6931
         """
+        x, s = _as_numbers("x", x), _as_numbers("s", s)
         eta = self.link(s)
         return self.log_base(x) + eta * self.statistic(x) - self.log_partition(eta)
 
@@ -156,6 +157,7 @@ class Family:
         >>> float(efge.Poisson().gradient(1, 0.0))
         0.0
         """
+        x, s = _as_numbers("x", x), _as_numbers("s", s)
         return (self.statistic(x) - self.mean(self.link(s))) * self.link_derivative(s)
 
     def __repr__(self) -> str:
@@ -166,6 +168,19 @@ class Family:
 
     def __hash__(self) -> int:
         return hash(repr(self))
+
+
+def _as_numbers(argument: str, values: Any) -> Any:
+    """Return a number as it is, and a list as an array; raise a TypeError for anything else than numbers."""
+    if isinstance(values, (float, np.generic)) and not isinstance(values, np.str_ | np.bytes_):
+        return values
+    try:
+        array = np.asarray(float(values) if isinstance(values, int) else values)
+    except (ValueError, OverflowError):
+        array = np.array(None)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{argument} is a number, or an array of numbers; got {values!r}"[:500])
+    return array[()]
 
 
 def check_family(family: Family) -> None:

@@ -15,7 +15,8 @@ from efge.errors import GraphError
 
 _PAIRS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2"),
-    ("id1", "id2"), ("id_1", "id_2"), ("fromnodeid", "tonodeid"),
+    ("id1", "id2"), ("id_1", "id_2"), ("fromnodeid", "tonodeid"), ("subject", "object"), ("head", "tail"),
+    ("user", "item"), ("user_id", "item_id"), ("userid", "itemid"),
 ]  # fmt: skip
 _WEIGHTS = ("weight", "weights", "w", "value", "count")
 # Attributes of edges that number them, and are no weights.

@@ -16,6 +16,11 @@ from efge.graph.encoders import IntegerEncoder, ObjectEncoder, Rows
 from efge.graph.graph import Graph, Weights, check_weights
 from efge.graph.names import Names, check_distinct, name_array, normalize_name
 
+_BIPARTITE_ADVICE = (
+    "for a bipartite graph of rows and columns, pass b = scipy.sparse.coo_array(x) as"
+    " scipy.sparse.block_array([[None, b], [b.T, None]]), which has rows first and then columns"
+)
+
 
 @dataclass
 class ReadingRecord:
@@ -84,8 +89,7 @@ def _new_names(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]
 def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     """Convert a SciPy sparse matrix or array: each nonzero entry is an edge."""
     if x.ndim != 2 or x.shape[0] != x.shape[1]:
-        both = "scipy.sparse.block_array([[None, b], [b.T, None]]), which has rows first and then columns"
-        raise GraphError(f"an adjacency matrix is square; got shape {x.shape}; for a bipartite graph, pass {both}")
+        raise GraphError(f"an adjacency matrix is square; got shape {x.shape}; {_BIPARTITE_ADVICE}")
     if hasattr(x, "check_format"):
         # Without this check, SciPy would read outside of the arrays of an invalid matrix.
         try:
@@ -149,6 +153,8 @@ def _row_names(n: int, options: ConversionOptions) -> Names:
 def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     """Convert an array: a square one is an adjacency matrix; one of two or three columns is a list of edges."""
     x = np.asarray(x)
+    # SciPy has no matrices of 16-bit floats.
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
     if x.ndim == 2 and x.shape[0] == x.shape[1]:
         from scipy.sparse import coo_array
 
@@ -158,7 +164,9 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
             raise GraphError("the entries of an adjacency matrix are finite")
         return from_matrix(coo_array(x), options)
     if x.ndim != 2 or x.shape[1] not in (2, 3):
-        hint = "; for an edge_index, pass its transpose, as x.T" if x.ndim == 2 and x.shape[0] == 2 else ""
+        hint = ""
+        if x.ndim == 2:
+            hint = "; for an edge_index, pass its transpose, as x.T" if x.shape[0] == 2 else f"; {_BIPARTITE_ADVICE}"
         raise GraphError(
             f"the shape of an array is (n, n), a matrix, or (m, 2) or (m, 3), a list of edges; got {x.shape}{hint}"
         )

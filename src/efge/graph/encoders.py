@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError
-from efge.graph.names import Bytes, Fields, Keys, Names, format_names, name_array, parse_names
+from efge.graph.names import Bytes, Fields, Keys, Names, format_names, name_array, normalize_name, parse_names
 from efge.kernels import text as kernel
 
 Rows = npt.NDArray[np.int32]
@@ -41,6 +41,8 @@ class ObjectEncoder:
     def encode(self, items: Sequence[Hashable]) -> Rows:
         """Return the row of each item."""
         rows = self._rows
+        if any(hasattr(kind, "detach") for kind in set(map(type, items))):
+            items = [normalize_name(item) for item in items]
         try:
             return np.fromiter((rows.setdefault(item, len(rows)) for item in items), np.int32, len(items))
         except TypeError as error:

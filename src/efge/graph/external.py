@@ -12,8 +12,8 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -21,7 +21,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, check_choice, check_functions, check_types
 from efge.graph.build import INFINITE_SUM
 from efge.graph.encoders import FieldEncoder, Rows
 from efge.graph.graph import Graph, Offsets, Weights
@@ -97,17 +97,26 @@ def convert_graph(
     >>> efge.read_graph(folder / "graph.efge").neighbors("bob")
     ['ann', 'cid']
     """
+    check_types(path=path, new=new)
+    check_functions(progress=progress)
     budget = _Budget.of(_parse_size(memory))
     if new == "-":
         raise GraphError("a converted graph is written to a file; standard output is not supported")
     if path != "-" and Path(new).exists() and Path(path).exists() and Path(new).samefile(path):
         raise GraphError(f"{new}: the graph and its edges are different files; choose another name")
-    with open_graph_source(path, ReadOptions(**options), budget.text_chunk) as source, atomic_build(new) as output:
+    with open_graph_source(path, _read_options(options), budget.text_chunk) as source, atomic_build(new) as output:
         conversion = _Conversion(source, budget, progress or (lambda stage, done, total: None), output)
         layout = conversion.encode_edges()
         chunks = conversion.split_rows(layout)
         conversion.distribute_entries(layout, chunks)
         conversion.write_rows(layout, chunks)
+
+
+def _read_options(options: Mapping[str, Any]) -> ReadOptions:
+    known = [field.name for field in fields(ReadOptions) if field.name != "record"]
+    for name in options:
+        check_choice("option", name, known)
+    return ReadOptions(**options)
 
 
 def _parse_size(memory: int | str | None) -> int:
@@ -116,7 +125,7 @@ def _parse_size(memory: int | str | None) -> int:
         return (available_memory() or 2 * _DEFAULT_MEMORY) // 2
     match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?", str(memory).strip().lower())
     size = int(float(match[1]) * 2 ** _UNITS[match[2]]) if match else 0
-    if size <= 0:
+    if not 0 < size < 2**63:
         raise GraphError(
             f"an amount of memory is a positive number of bytes, or text such as 512M or 4G; got {memory!r}"
         )

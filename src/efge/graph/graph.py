@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import display
-from efge.errors import GraphError, did_you_mean
+from efge.errors import GraphError, check_types, did_you_mean
 from efge.graph.mapped import GraphFile, StoredNames, node_type
-from efge.graph.names import NameIndex, Names, check_distinct, name_array
+from efge.graph.names import NameIndex, Names, check_distinct, list_names, name_array
 from efge.kernels import csr as kernel
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ class Graph:
         names: Iterable[Hashable] | None = None,
         directed: bool = False,
     ) -> None:
+        check_types(directed=directed)
         starts = _integers("indptr", indptr)
         n = max(len(starts) - 1, 0)
         rows = _integers("indices", indices)
@@ -82,7 +83,7 @@ class Graph:
             "indptr": starts,
             "indices": rows.astype(node_type(n)),
             "weights": None if weights is None else _floats("weights", weights),
-            "names": name_array(range(n) if names is None else names),
+            "names": name_array(range(n) if names is None else list_names("names", names)),
             "directed": bool(directed),
         }
         self.__setstate__(state)
@@ -265,7 +266,7 @@ class Graph:
             ("isolated nodes", f"{self.n_isolated:,}"),
             ("mean, largest degree", f"{self.degrees.mean():.1f}, {self.degrees.max():,}" if self.n_nodes else "-"),
         ]
-        picture = display.histogram(self.degrees, "degrees, both axes logarithmic")
+        picture = display.histogram(self.degrees, "degrees on logarithmic axes")
         return display.card("Graph", display.table(rows), picture)
 
     def __repr__(self) -> str:
@@ -292,11 +293,7 @@ class Graph:
         >>> Graph([0, 0, 0], [], names=["a", "b"]).rows(["b"]).tolist()
         [1]
         """
-        if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-            raise GraphError(f"names are a list of node names; got {names!r}")
-        names = list(names)
-        if not all(isinstance(name, Hashable) for name in names):
-            raise GraphError(f"a node name is hashable, such as text or a number; got {names!r}"[:500])
+        names = list_names("names", names)
         rows = self._index.rows(names)
         if (rows < 0).any():
             name = names[int(np.argmax(rows < 0))]

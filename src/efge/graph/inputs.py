@@ -6,7 +6,7 @@ import os
 from collections.abc import Hashable, Iterable
 from typing import Any
 
-from efge.errors import check_types
+from efge.errors import GraphError, check_types
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions
 from efge.graph.graph import Graph
@@ -98,5 +98,23 @@ def as_graph(  # noqa: PLR0913
             drop_self_loops=drop_self_loops,
         )
     check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops)
+    check_types(source=source, target=target, weight=weight)
     columns = Columns(source, target, weight, weighted)
     return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops, names))
+
+
+def as_graph_with_edges(x: Any) -> Graph:
+    """Convert a graph in any form to one that a model can learn from; nodes without edges alone teach it nothing.
+
+    Examples
+    --------
+    >>> as_graph_with_edges([("ann", "bob")])
+    Graph(2 nodes, 1 edges, undirected, unweighted, 0 isolated)
+    >>> as_graph_with_edges([])
+    Traceback (most recent call last):
+    efge.errors.GraphError: there is nothing to learn from a graph without edges; got Graph(0 nodes, 0 edges, ...)
+    """
+    graph = as_graph(x)
+    if not len(graph.indices):
+        raise GraphError(f"there is nothing to learn from a graph without edges; got {graph!r}")
+    return graph

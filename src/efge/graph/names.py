@@ -43,6 +43,24 @@ def name_array(names: Iterable[Hashable]) -> Names:
     return array
 
 
+def list_names(argument: str, names: Any) -> list[Any]:
+    """Return names as a list; raise a GraphError if they are a single text, or nothing that has items.
+
+    Examples
+    --------
+    >>> list_names("nodes", "ann")
+    Traceback (most recent call last):
+    efge.errors.GraphError: nodes is a list of node names; got 'ann'
+    """
+    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
+        raise GraphError(f"{argument} is a list of node names; got {names!r}"[:500])
+    listed = names.tolist() if isinstance(names, np.ndarray) else list(names)
+    listed = [normalize_name(name) if is_scalar_tensor(name) else name for name in listed]
+    if not all(isinstance(name, Hashable) for name in listed):
+        raise GraphError(f"{argument} is a list of node names, which are hashable; got {names!r}"[:500])
+    return listed
+
+
 def parse_names(texts: Sequence[str]) -> Names:
     """Return the names that texts stand for: integers if every text is a plain integer, the texts otherwise."""
     return name_array(map(int, texts) if all_integers(texts) else texts)
@@ -95,7 +113,10 @@ def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
             raise GraphError(f"pairs are an array of shape (k, 2); got shape {pairs.shape}")
         columns = pairs.reshape(-1, 2)
         return columns[:, 0].tolist(), columns[:, 1].tolist()
-    listed = [tuple(pair) for pair in pairs]
+    given = list(pairs) if isinstance(pairs, Iterable) else [pairs]
+    if not all(isinstance(pair, Iterable) for pair in given):
+        raise GraphError(f"pairs is a list of pairs of node names; got {pairs!r}"[:500])
+    listed = [tuple(pair) for pair in given]
     invalid = [number for number, pair in enumerate(listed) if len(pair) != 2]
     if invalid:
         raise GraphError(f"pair {invalid[0]}: a pair has two node names; got {len(listed[invalid[0]])}")
@@ -113,10 +134,15 @@ def check_distinct(names: Names) -> None:
 
 
 def normalize_name(name: Hashable) -> Hashable:
-    """Convert NumPy scalars to Python's types, and integral floats to integers, which have the same hash."""
-    if isinstance(name, np.generic):
-        name = name.item()
+    """Convert scalars of NumPy and PyTorch to Python's types, and integral floats to integers of the same hash."""
+    if isinstance(name, np.generic) or is_scalar_tensor(name):
+        name = name.item()  # type: ignore[attr-defined]
     return int(name) if isinstance(name, float) and name.is_integer() else name
+
+
+def is_scalar_tensor(name: Any) -> bool:
+    """Whether this is a single value of PyTorch, which would be a name different from any equal one."""
+    return hasattr(type(name), "detach") and getattr(name, "ndim", 1) == 0
 
 
 class NameIndex:

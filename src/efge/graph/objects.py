@@ -26,16 +26,16 @@ from efge.graph.conversion import (
 from efge.graph.encoders import ObjectEncoder
 from efge.graph.frames import from_frame, from_mapping, from_records
 from efge.graph.graph import Graph
-from efge.graph.names import check_distinct, name_array
+from efge.graph.names import check_distinct, list_names, name_array
 from efge.graph.tensors import from_dgl, from_geometric, from_heterogeneous, from_tensor
 
 
 def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
     """Convert an object of a known type to a graph."""
     if options.nodes is not None:
-        options = replace(options, nodes=_listed("nodes", options.nodes))
+        options = replace(options, nodes=list_names("nodes", options.nodes))
     if options.names is not None:
-        options = replace(options, names=_listed("names", options.names))
+        options = replace(options, names=list_names("names", options.names))
     for matches, convert in _CONVERTERS:
         if matches(x):
             return convert(x, options)
@@ -43,12 +43,6 @@ def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
         "a Graph, a path, a NetworkX, igraph, PyTorch Geometric or DGL graph, a SciPy matrix, a NumPy array, a tensor, "
     )
     raise GraphError(f"a graph is {kinds}a data frame, a dict, or an iterable of pairs; got {type_name(x)}")
-
-
-def _listed(option: str, names: Any) -> list[Any]:
-    if isinstance(names, (str, bytes)) or not isinstance(names, Iterable):
-        raise GraphError(f"{option} is a list of names; got {names!r}")
-    return list(names)
 
 
 def _is_from(package: str, *attributes: str) -> Callable[[Any], bool]:

@@ -19,7 +19,7 @@ from efge.graph.encoders import FieldEncoder
 from efge.graph.graph import Graph
 from efge.graph.mapped import MAGIC, TEXT
 from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_sparse_archive
-from efge.graph.names import parse_names
+from efge.graph.names import list_names, parse_names
 from efge.graph.network_formats import read_gml, read_graphml, read_pajek
 from efge.graph.objects import graph_from_object
 from efge.graph.text_edges import (
@@ -200,11 +200,6 @@ def read_graph(  # noqa: PLR0913
 
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:
     """Read a graph; the record of the options tells what was read and guessed."""
-    names = ("encoding", "comments", "decimal", "format", "delimiter", "thousands", "key", "source", "target")
-    flags = ("directed", "weighted", "header", "drop_self_loops", "skip_bad")
-    check_types(path=path, **{name: getattr(options, name) for name in (*names, *flags)})
-    if os.fspath(path) == "":
-        raise GraphError("a graph is read from a file; its path is not empty, got ''")
     with open_graph_source(path, options) as file:
         return _FORMATS[file.format](file)
 
@@ -223,6 +218,7 @@ def _check_options(file: GraphSource) -> GraphSource:
 @contextmanager
 def open_graph_source(path: _Path, options: ReadOptions, chunk_size: int | None = None) -> Iterator[GraphSource]:
     """Open a graph's file, and the file of its nodes if there is one."""
+    check_types(path=path, **vars(options))
     requested = None if options.format is None else _check_format(options.format)
     with ExitStack() as stack:
         nodes: TextSource | Iterable[Hashable] | None = None
@@ -231,7 +227,7 @@ def open_graph_source(path: _Path, options: ReadOptions, chunk_size: int | None 
             node_stream = recode_to_utf8(stack.enter_context(open_input(options.nodes)), options.encoding, label)
             nodes = TextSource(node_stream, label, options.comments, chunk_size)
         elif options.nodes is not None:
-            nodes = list(options.nodes)
+            nodes = list_names("nodes", options.nodes)
         stream = stack.enter_context(open_input(path))
         detected = "efge" if starts_with(stream, MAGIC) else _format_of_suffix(display_name(path))
         if requested is None and detected in _TEXT_FORMATS and starts_with(stream, b"PK\x03\x04"):
@@ -309,7 +305,7 @@ def _object_reader(kind: str, load: Callable[[GraphSource], Any]) -> Callable[[G
 def _read_names(options: ReadOptions) -> list[Hashable] | None:
     """Return the names of a matrix's rows; in a file, they are integers if all are."""
     if options.names is None or not isinstance(options.names, (str, os.PathLike)):
-        return None if options.names is None else list(options.names)
+        return None if options.names is None else list_names("names", options.names)
     label = display_name(options.names)
     with open_input(options.names) as stream:
         texts = read_node_names(TextSource(recode_to_utf8(stream, options.encoding, label), label, options.comments))

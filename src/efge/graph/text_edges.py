@@ -287,7 +287,8 @@ def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[
         first = int(np.argmax(invalid))
         place, text = lines.place(int(fields.starts[first])), fields.text(first)
         if not np.isnan(values[first]) or text.strip().lower() in ("nan", "+nan", "-nan"):
-            raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}")
+            how = "to leave such lines out, pass skip_bad=True (--skip-bad)"
+            raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}; {how}")
         hint = explain_number(text)
         if place == head[0].place:
             hint = "; if this line names the columns, pass header=True (--header)"

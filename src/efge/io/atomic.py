@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO, NoReturn, cast
 
+from efge.errors import check_types
 from efge.io.scratch import SCRATCH_MARK, scratch_file, scratch_folder
 from efge.system import STOP_SIGNALS, handle_signals, is_foreign_link, sync_folder
 
@@ -27,6 +28,7 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     The content is compressed if the suffix says so. Until the end it is in a temporary file beside the target, which is
     deleted if anything fails, and the old file stays. A device or a pipe cannot be replaced and is written to directly.
     """
+    check_types(path=path)
     if path == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from efge.errors import GraphError
+from efge.errors import GraphError, check_types
 
 # First bytes of compressed files, by their suffix.
 COMPRESSION_MAGIC = {
@@ -39,7 +39,8 @@ _MAX_DOTS = 100
 
 
 def display_name(path: str | os.PathLike[str]) -> str:
-    """Return the name of a path for messages."""
+    """Return the name of a path for messages; raise a TypeError if it is no path."""
+    check_types(path=path)
     return "standard input" if path == "-" else os.fspath(path)
 
 

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from efge import display
 from efge.embedding.embedding import Embedding
+from efge.errors import check_choice, did_you_mean
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.models.diagnostics import Diagnostics
@@ -78,7 +79,8 @@ class NodeEmbedder:
         known = self._default_params()
         for name, value in params.items():
             if name not in known:
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}")
+                hint = did_you_mean(name, known)
+                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}{hint}")
             setattr(self, name, value)
         return self
 
@@ -93,8 +95,9 @@ class NodeEmbedder:
         if hasattr(self, "embedding_"):
             fitted = [("embedding_", repr(self.embedding_)), *self.diagnostics_.to_dict().items()]
             parts.append(display.table(fitted, ("after fit", "")))
-            likelihoods = getattr(self, "history_", {}).get("log_likelihood", ())
-            parts.append(display.line(likelihoods, "log-likelihood of held-out pairs"))
+            history = getattr(self, "history_", {})
+            title = "log-likelihood of held-out pairs" if "pairs" in history else "log-likelihood, sweep by sweep"
+            parts.append(display.line(history.get("log_likelihood", ()), title))
         return display.card(repr(self), *parts)
 
     if not TYPE_CHECKING:  # a type checker would conclude that every attribute exists
@@ -183,9 +186,8 @@ class NodeEmbedder:
         >>> efge.EFGE(dim=2, seed=0).set_output(transform="pandas").fit_transform([("a", "b")]).columns.tolist()
         ['efge0', 'efge1']
         """
-        if transform not in (None, "default", "pandas", "polars"):
-            raise ValueError(f"transform must be default, pandas or polars; got {transform!r}")
         if transform is not None:
+            check_choice("transform", transform, ("default", "pandas", "polars"))
             self._sklearn_output_config = {"transform": transform}
         return self
 
@@ -247,6 +249,7 @@ class NodeEmbedder:
         from efge.models.new_nodes import transform_graph
 
         self._check_fitted()
+        check_choice("method", method, ("auto", "both", "fold-in", "average", "projection"))
         vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, self._as_graph(X), method))
         return vectors
 
@@ -263,6 +266,9 @@ class NodeEmbedder:
         >>> efge.EFGE(dim=4, seed=0).fit_transform([("a", "b"), ("b", "c")]).shape
         (3, 4)
         """
+        known = [name for name in inspect.signature(self.fit).parameters if name not in ("X", "y")]
+        for name in fit_params:
+            check_choice("option of fit", name, known)
         vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(self.fit(X, y, **fit_params).embedding_))
         return vectors
 

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import check_positive_integers
-from efge.graph.inputs import as_graph
+from efge.errors import check_positive_integers, is_number
+from efge.graph.inputs import as_graph_with_edges
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
@@ -154,7 +154,7 @@ class BigClam(NodeEmbedder):
         Embedding(3 nodes, 1 dimensions)
         """
         self._check()
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         seed = resolve_seed(self.seed)
         adjacency = Adjacency.of(graph)
         with ThreadPoolExecutor(self.threads or available_threads()) as pool:
@@ -185,7 +185,7 @@ class BigClam(NodeEmbedder):
     def _check(self) -> None:
         counts = ("n_communities", "n_init", "max_iter", "threads")
         check_positive_integers(**{name: getattr(self, name) for name in counts})
-        if not 0 <= self.tol < math.inf:
+        if not (is_number(self.tol) and 0 <= self.tol < math.inf):
             raise ValueError(f"tol must be a finite number, 0 or above; got {self.tol!r}")
 
     def _choose_start(self, pool: Executor, adjacency: Adjacency, number: int, seed: int) -> Ascent:

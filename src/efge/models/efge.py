@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.embedding.propagation import check_propagation, filter_vectors
+from efge.embedding.propagation import METHODS, filter_vectors
+from efge.errors import check_choice
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
 from efge.graph.factorization import mean_edge_information
@@ -19,7 +20,7 @@ from efge.graph.graph import Graph
 from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, UpdatableWalkEmbedder
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
-from efge.training.settings import Settings
+from efge.training.settings import INITS, TRAINERS, Settings
 from efge.training.tables import copy_table
 from efge.training.trainer import Trained
 from efge.walks.strategies import Node2VecWalk, Strategy
@@ -226,8 +227,10 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         return as_family(self.family)
 
     def _settings(self) -> Settings:
-        if self.propagate not in (None, "auto"):
-            check_propagation(self.propagate)
+        if self.propagate is not None:
+            check_choice("propagate", self.propagate, ["auto", *METHODS])
+        check_choice("init", self.init, INITS)
+        check_choice("trainer", self.trainer, TRAINERS)
         for name in ("walks_per_node", "window"):
             value = getattr(self, name)
             if isinstance(value, str) and value != "auto":
@@ -245,24 +248,26 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
             partitions=self.partitions,
             init=self.init,
             # Planted communities are found less well if training of memberships ends early.
-            until_converged=self.walks_per_node == "auto" and not as_family(self.family).nonnegative,
+            until_converged=_is_auto(self.walks_per_node) and not as_family(self.family).nonnegative,
         )
 
     def _window(self) -> Any:
         """Return the window; before a fit, an automatic one is that of most graphs."""
-        return getattr(self, "window_", _WINDOW) if self.window == "auto" else self.window
+        return getattr(self, "window_", _WINDOW) if _is_auto(self.window) else self.window
 
     def _settings_for(self, graph: Graph) -> Settings:
         settings = self._settings()
-        return replace(settings, window=choose_window(graph)) if self.window == "auto" else settings
+        return replace(settings, window=choose_window(graph)) if _is_auto(self.window) else settings
 
     def _walks_per_node(self) -> Any:
-        return MAX_WALKS_PER_NODE if self.walks_per_node == "auto" else self.walks_per_node
+        return MAX_WALKS_PER_NODE if _is_auto(self.walks_per_node) else self.walks_per_node
 
     def _strategy(self) -> Strategy | str:
-        if self.walk != "node2vec" and (self.p, self.q) != (1, 1):
+        if isinstance(self.walk, str) and self.walk == "node2vec":
+            return Node2VecWalk(self.p, self.q)
+        if (self.p, self.q) != (1, 1):
             raise ValueError(f"p and q are node2vec's; got p={self.p!r}, q={self.q!r} with walk={self.walk!r}")
-        return Node2VecWalk(self.p, self.q) if self.walk == "node2vec" else self.walk
+        return self.walk
 
     def _store_result(self, walks: Walks, trained: Trained) -> None:
         super()._store_result(walks, trained)
@@ -301,6 +306,11 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         if storage.mmap is not None:
             return Path(storage.mmap)
         return Path(storage.workdir or tempfile.gettempdir()) if self.partitions else None
+
+
+def _is_auto(value: Any) -> bool:
+    """Return whether a parameter is "auto", and not, say, an array that compares entry by entry."""
+    return isinstance(value, str) and value == "auto"
 
 
 def choose_window(graph: Graph) -> int:

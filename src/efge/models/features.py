@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from efge.embedding.embedding import Embedding
 from efge.families.base import Family
 from efge.graph.inputs import as_graph
+from efge.graph.names import list_names
 from efge.models.base import NodeEmbedder
 from efge.walks.strategies import Node2VecWalk, UniformWalk, WeightedWalk
 
@@ -129,7 +130,7 @@ class NodeFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 def _as_names(nodes: Any) -> list[Hashable]:
     """Return the names in a list, an array or one column of a data frame."""
     if getattr(nodes, "ndim", 1) == 1:
-        return nodes.tolist() if hasattr(nodes, "tolist") else list(nodes)
+        return list_names("X", nodes)
     values = np.asarray(nodes)
     if values.ndim != 2 or values.shape[1] != 1:
         raise ValueError(f"the data are names of nodes, in one column; got an array of shape {values.shape}")

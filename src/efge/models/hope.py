@@ -14,7 +14,7 @@ from efge.embedding.averaging import layers_of_new
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
@@ -121,7 +121,7 @@ class HOPE(NodeEmbedder):
                [0.  , 0.  , 0.  ]], dtype=float32)
         """
         check_positive_integers(dim=self.dim)
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         if graph.directed and self.dim % 2:
             raise ValueError(
                 f"dim must be even for a directed graph, half for sources and half for targets; got {self.dim}"

@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import check_positive_integers
+from efge.errors import check_choice, check_positive_integers
 from efge.families.builtin import Bernoulli
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_with_edges
 from efge.kernels.random import build_alias_tables
 from efge.kernels.walks import draw_stars
 from efge.models.diagnostics import diagnose, warn_if_poor
@@ -133,12 +133,10 @@ class LINE(PairScorer):
         ['a', 'b', 'c']
         """
         orders = self._check_orders()
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         sampler = EdgeSampler(graph, self.samples, self.threads, self.seed)
         self.seed_, self.history_, self.directed_ = sampler.seed, {}, graph.directed
-        # Without edges there is nothing to learn, and all vectors are zero.
-        parts = [] if len(graph.indices) else [(np.zeros((graph.n_nodes, self.dim), np.float32),) * 2]
-        orders = orders if len(graph.indices) else ()
+        parts = []
         with reporting_fit(progress) as report:
             for number, order in enumerate(orders):
                 trained = self._train(sampler.for_order(order), order, _overall_progress(report, number, len(orders)))
@@ -154,8 +152,7 @@ class LINE(PairScorer):
     def _check_orders(self) -> tuple[str, ...]:
         """Check the parameters, and return the orders to train."""
         check_positive_integers(dim=self.dim, samples=self.samples, negatives=self.negatives)
-        if self.order not in ORDERS:
-            raise ValueError(f"no order {self.order!r}; known: {', '.join(ORDERS)}")
+        check_choice("order", self.order, ORDERS)
         if self.order == "both" and self.dim % 2:
             raise ValueError(f"dim must be even if order is both, half for each order; got {self.dim}")
         return ("first", "second") if self.order == "both" else (self.order,)
@@ -182,7 +179,7 @@ class EdgeSampler:
 
     Examples
     --------
-    >>> edges = EdgeSampler(as_graph([("a", "b")]), samples=4, threads=1, seed=0)
+    >>> edges = EdgeSampler(as_graph_with_edges([("a", "b")]), samples=4, threads=1, seed=0)
     >>> [star.tolist() for batch in edges.batches() for star in batch]
     [[0, 1, 1, 1, 1]]
     """
@@ -214,7 +211,7 @@ class EdgeSampler:
 
         Examples
         --------
-        >>> EdgeSampler(as_graph([("a", "b")]), samples=4, threads=1, seed=0).describe()
+        >>> EdgeSampler(as_graph_with_edges([("a", "b")]), samples=4, threads=1, seed=0).describe()
         {'purpose': 'edges', 'seed': 0, 'samples': 4}
         """
         return {"purpose": self._purpose, "seed": self.seed, "samples": int(self.samples)}
@@ -224,7 +221,7 @@ class EdgeSampler:
 
         Examples
         --------
-        >>> edges = EdgeSampler(as_graph([("a", "b")]), samples=20, threads=1, seed=0)
+        >>> edges = EdgeSampler(as_graph_with_edges([("a", "b")]), samples=20, threads=1, seed=0)
         >>> [len(star) for batch in edges.batches() for star in batch]
         [9, 9, 5]
         """
@@ -237,7 +234,7 @@ class EdgeSampler:
 
         Examples
         --------
-        >>> len(EdgeSampler(as_graph([("a", "b")]), samples=4, threads=1, seed=0).held_out(9))
+        >>> len(EdgeSampler(as_graph_with_edges([("a", "b")]), samples=4, threads=1, seed=0).held_out(9))
         9
         """
         key = stream_key(self.seed, 0, f"{self._purpose} held apart")

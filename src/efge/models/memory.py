@@ -9,6 +9,7 @@ import numpy as np
 
 from efge.errors import check_positive_integers
 from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
 from efge.models.efge import EFGE
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
 from efge.training.tables import padded_width, starts_from_factors
@@ -82,7 +83,7 @@ class _GraphSize(NamedTuple):
 
 
 def estimate_memory(
-    graph: Graph | None = None,
+    graph: Any = None,
     model: Any = None,
     *,
     nodes: int | None = None,
@@ -95,7 +96,7 @@ def estimate_memory(
 
     Parameters
     ----------
-    graph : Graph, optional
+    graph : Graph, or anything :func:`efge.as_graph` takes, optional
         Without it, `nodes`, `edges`, `weighted` and `directed` describe a graph whose names are integers.
     model : EFGE, DeepWalk or Node2Vec, optional
         By default, EFGE with its default parameters.
@@ -122,6 +123,10 @@ def estimate_memory(
     model = EFGE() if model is None else model
     if not hasattr(model, "walk_length"):
         raise ValueError(f"memory can be estimated for models that learn from walks only; got {type(model).__name__}")
+    for name, flag in (("weighted", weighted), ("directed", directed), ("mmap", mmap)):
+        if not isinstance(flag, bool):
+            raise TypeError(f"{name} is True or False; got {flag!r}")
+    graph = None if graph is None else as_graph(graph)
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
     # Centers, contexts, and filtered vectors if there are any.
     n_tables = 3 if isinstance(model, EFGE) and model._filter_method() is not None else 2

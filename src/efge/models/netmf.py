@@ -14,9 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, GraphError, check_positive_integers
+from efge.errors import EmbeddingError, GraphError, check_choice, check_positive_integers, check_positive_numbers
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
@@ -150,7 +150,7 @@ class NetMF(NodeEmbedder):
         array([0.98, 0.98, 0.  , 0.  ])
         """
         self._check()
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         seed = resolve_seed(self.seed)
         random = np.random.default_rng(int(stream_key(seed, 0, "start")))
         adjacency, linked = _symmetric_adjacency(graph)
@@ -167,10 +167,8 @@ class NetMF(NodeEmbedder):
 
     def _check(self) -> None:
         check_positive_integers(dim=self.dim, window=self.window, rank=self.rank)
-        if not 0 < self.negatives < math.inf:
-            raise ValueError(f"negatives must be a positive number; got {self.negatives!r}")
-        if self.form not in FORMS:
-            raise ValueError(f"no form {self.form!r}; known: {', '.join(FORMS)}")
+        check_positive_numbers(negatives=self.negatives)
+        check_choice("form", self.form, FORMS)
 
     def _choose_form(self, adjacency: csr_array) -> str:
         if self.form != "auto":

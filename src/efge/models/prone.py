@@ -9,7 +9,7 @@ from efge.embedding.embedding import Embedding
 from efge.embedding.propagation import check_propagation, propagate_vectors
 from efge.errors import check_positive_integers
 from efge.graph.factorization import factor_edges
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_with_edges
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
 from efge.progress import FitProgress, Progress, reporting_fit
@@ -116,7 +116,7 @@ class ProNE(NodeEmbedder):
         check_positive_integers(dim=self.dim)
         parameters: dict[str, Any] = {"order": self.order, "theta": self.theta, "mu": self.mu, "threads": self.threads}
         check_propagation("prone", **parameters)
-        graph = as_graph(X)
+        graph = as_graph_with_edges(X)
         seed = resolve_seed(self.seed)
         with reporting_fit(progress) as report:
             report(Progress(0, 1, math.nan))

@@ -7,7 +7,6 @@ reverses its order.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Hashable, Iterable
 from typing import Any, overload
 
@@ -16,11 +15,12 @@ import numpy.typing as npt
 
 from efge.embedding.candidates import allowed_rows
 from efge.embedding.embedding import Embedding, is_name
+from efge.errors import check_positive_integers
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.families.odds import log_odds
 from efge.graph.graph import Graph
-from efge.graph.names import split_pairs
+from efge.graph.names import list_names, split_pairs
 from efge.models.base import NodeEmbedder
 
 Rows = npt.NDArray[np.int64]
@@ -140,9 +140,8 @@ class PairScorer(NodeEmbedder):
         ['e']
         """
         self._check_fitted()
-        if operator.index(k) < 1:
-            raise ValueError(f"k must be a positive integer; got {k!r}")
-        names = [node] if is_name(node) else list(node)
+        check_positive_integers(k=k)
+        names = [node] if is_name(node) else list_names("node", node)
         allowed, graph = allowed_rows(self.embedding_, among, exclude)
         found = [self._recommend(row, k, allowed, graph) for row in self.embedding_._rows(names)]
         return found[0] if is_name(node) else found

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from efge.embedding.alignment import Drift
 from efge.embedding.embedding import Embedding
-from efge.errors import TrainingError
+from efge.errors import TrainingError, check_folder_path, check_types
 from efge.families.base import Family
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
@@ -136,7 +135,13 @@ class WalkEmbedder(NodeEmbedder):
         ['a', 'b', 'c']
         """
         # Before anything else, parameters are checked as far as they can be without a graph.
-        _, family = self._settings(), self._family()
+        family = self._family()
+        self._settings().check()
+        for name, folder in (("workdir", workdir), ("mmap", mmap)):
+            check_folder_path(name, folder)
+        if cluster is not None and not isinstance(cluster, str):
+            raise TypeError(f"cluster is 'auto', or the address of a Ray cluster as text; got {cluster!r}")
+        cluster = None if cluster is None else str(cluster)
         checkpoints = _prepare_checkpoints(checkpoint)
         walks = self._make_walks(X, checkpoints)
         settings = self._settings_for(walks.graph)
@@ -173,12 +178,10 @@ class WalkEmbedder(NodeEmbedder):
     def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
         if isinstance(X, Walks):
             return X
-        if self.walk_length == 1:
-            raise ValueError("walk_length must be at least 2, because a walk of one node has no pairs; got 1")
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
         return Walks(
-            as_graph(X),
+            X,
             self._strategy(),
             walks_per_node=self._walks_per_node(),
             walk_length=self.walk_length,
@@ -258,6 +261,7 @@ class UpdatableWalkEmbedder(WalkEmbedder):
         """
         from efge.models.updating import update
 
+        check_types(freeze=freeze)
         if not hasattr(self, "embedding_"):
             return self.fit(X, y, progress=progress, checkpoint=checkpoint)
         checkpoints = _prepare_checkpoints(checkpoint)
@@ -269,6 +273,8 @@ class UpdatableWalkEmbedder(WalkEmbedder):
 def _prepare_checkpoints(checkpoint: Checkpoints | PathLike | None) -> Checkpoints | None:
     if checkpoint is None:
         return None
+    if not isinstance(checkpoint, Checkpoints):
+        check_folder_path("checkpoint", checkpoint)
     checkpoints = checkpoint if isinstance(checkpoint, Checkpoints) else Checkpoints(checkpoint)
     checkpoints.prepare()
     return checkpoints

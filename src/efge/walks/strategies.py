@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import is_number
+from efge.errors import did_you_mean, is_number
 from efge.graph.graph import Graph, Nodes
 from efge.kernels import walks as kernel
 from efge.kernels.node2vec import Bias, fill_edge_filter, second_order_walks
@@ -144,7 +144,8 @@ def as_strategy(strategy: str | Strategy) -> Strategy:
         return strategy
     if isinstance(strategy, str) and strategy in STRATEGIES:
         return STRATEGIES[strategy]()
-    raise ValueError(f"no walk strategy {strategy!r}; known: {', '.join(STRATEGIES)}, or CorpusWalk(path)")
+    hint = did_you_mean(strategy, STRATEGIES) if isinstance(strategy, str) else ""
+    raise ValueError(f"no walk strategy {strategy!r}; known: {', '.join(STRATEGIES)}, or CorpusWalk(path){hint}")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError, check_positive_integers
+from efge.errors import GraphError, check_functions, check_positive_integers, is_integer
 from efge.graph.graph import Graph, Nodes, Offsets
-from efge.graph.inputs import as_graph
-from efge.graph.names import Fields, format_names
+from efge.graph.inputs import as_graph, as_graph_with_edges
+from efge.graph.names import Fields, format_names, list_names
 from efge.graph.text_edges import read_tokens
 from efge.graph.text_lines import TextSource
 from efge.io.atomic import atomic_write
@@ -101,13 +101,14 @@ class Walks:
     Parameters
     ----------
     graph : Graph, or anything :func:`efge.as_graph` accepts
+        With at least one edge, unless the walks are those of a corpus.
     strategy : str or strategy
         "uniform", "weighted", "node2vec", or one of :class:`efge.UniformWalk`, :class:`efge.WeightedWalk`,
         :class:`efge.Node2VecWalk`, :class:`efge.CorpusWalk`.
     walks_per_node : int
         Number of walks that start at each node.
     walk_length : int
-        Number of nodes in a walk; a walk that reaches a dead end has fewer.
+        Number of nodes in a walk, at least 2; a walk that reaches a dead end has fewer.
     seed : int, optional
         The same seed gives the same walks, at any number of threads. By default, a random seed is chosen.
     threads : int, optional
@@ -133,8 +134,11 @@ class Walks:
         threads: int | None = None,
     ) -> None:
         check_positive_integers(walks_per_node=walks_per_node, walk_length=walk_length, threads=threads)
-        self.graph = as_graph(graph)
+        if walk_length == 1:
+            raise ValueError("walk_length must be at least 2, because a walk of one node goes nowhere; got 1")
         self.strategy = as_strategy(strategy)
+        # A corpus has its walks already, and needs only the names of the nodes.
+        self.graph = as_graph(graph) if isinstance(self.strategy, CorpusWalk) else as_graph_with_edges(graph)
         self.walks_per_node = walks_per_node
         self.walk_length = walk_length
         self.seed = resolve_seed(seed)
@@ -187,6 +191,8 @@ class Walks:
         >>> [walk.tolist() for batch in walks.batches() for walk in batch]
         [[0, 1, 0], [1, 0, 1]]
         """
+        if not is_integer(epoch) or epoch < 0:
+            raise ValueError(f"epoch is an integer from 0 on; got {epoch!r}")
         if isinstance(self.strategy, CorpusWalk):
             yield from _corpus_batches(self.graph, self.strategy.walks, self.threads)
             return
@@ -240,6 +246,7 @@ class Walks:
         >>> len(Walks([(0, 1), (1, 2)], seed=0).held_out(10))
         10
         """
+        check_positive_integers(count=count)
         if isinstance(self.strategy, CorpusWalk):
             return self._held_out_of_corpus(count)
         key = stream_key(self.seed, 0, "held apart")
@@ -305,6 +312,7 @@ class Walks:
         a\u0020b c a\u0020b
         c a\u0020b c
         """
+        check_functions(progress=progress)
         names = Fields.from_texts(format_names(self.graph.names))
         starts = np.append(names.starts, len(names.data))
         sizes = np.diff(starts) + 1
@@ -347,8 +355,10 @@ def _corpus_batches(
             yield _cut_long_walks(WalkBatch(tokens.rows, tokens.line_starts))
 
 
-def _batch_from_lists(graph: Graph, walks: Sequence[Sequence[Hashable]]) -> WalkBatch:
-    nodes = graph.rows([name for walk in walks for name in walk]).astype(graph.indices.dtype)
+def _batch_from_lists(graph: Graph, walks: Any) -> WalkBatch:
+    if isinstance(walks, bytes) or not isinstance(walks, Iterable):
+        raise GraphError(f"walks is a path, or a list of walks; got {walks!r}"[:500])
+    nodes = graph.rows([name for walk in walks for name in list_names("a walk", walk)]).astype(graph.indices.dtype)
     return _cut_long_walks(WalkBatch(nodes, np.cumsum([0, *map(len, walks)])))
 
 

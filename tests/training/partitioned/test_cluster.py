@@ -189,7 +189,7 @@ def test_on_a_cluster_the_default_number_of_partitions_is_recorded():
 
 
 def test_a_task_that_fits_on_no_machine_is_refused_at_once(cluster):
-    large = nx.empty_graph(40_000)
+    large = efge.as_graph([(0, 1)], nodes=range(40_000))
     message = (
         r"a task with 1 partitions and the graph take [\d,]+ MB of a machine's object store; .* use more partitions"
     )

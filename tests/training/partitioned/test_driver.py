@@ -68,9 +68,7 @@ def test_the_recorded_log_likelihood_is_that_of_the_vectors(fitted):
     assert fitted.history_["log_likelihood"][-1] == pytest.approx(log_probs.sum(1).mean(), rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    "graph", [nx.path_graph(2), nx.star_graph(400), nx.Graph([(0, 0)]), nx.empty_graph(3), nx.empty_graph(0)], ids=str
-)
+@pytest.mark.parametrize("graph", [nx.path_graph(2), nx.star_graph(400), nx.Graph([(0, 0)])], ids=str)
 @pytest.mark.parametrize("rate", [0.025, 0.25])
 def test_any_graph_can_be_trained_in_more_partitions_than_it_has_nodes(graph, rate):
     fitted = model(family="poisson", partitions=5, learning_rate=rate).fit(efge.as_graph(graph))
