@@ -68,6 +68,8 @@ def test_hostile_text_stays_text(tmp_path):
     assert text.count("<script") == 3
     assert text.count("window.broken=1</script>") == 0
     assert "\u2028" not in text
+    embedded = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL)[1]
+    assert "<" not in embedded, "only this character can end a script, or begin a comment in it"
 
 
 def test_the_security_policy_allows_two_scripts_and_no_network(tmp_path):
