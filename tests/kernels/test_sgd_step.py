@@ -17,7 +17,7 @@ from helpers import prepare_training, training_settings
 @pytest.mark.parametrize("family", ["bernoulli", "normal", "poisson"])
 @pytest.mark.parametrize("rate", [0.025, 1e3])
 def test_no_observation_moves_a_score_by_more_than_one(family, rate):
-    """Row i observes i + 1 pairs, in one pass; at a rate of 1,000, the move of a single one is as large as it may be."""
+    """Row i observes i + 1 pairs, in one pass; at a rate of 1,000, a single one moves as far as it may."""
     family, count = as_family(family), 8
     walks = efge.Walks(nx.path_graph(3), walks_per_node=1, seed=5)
     config = prepare_training(walks, family, training_settings(), 1).config

@@ -199,7 +199,7 @@ def test_plain_decimals_are_parsed_exactly_or_left_to_python(text):
     ],
 )
 def test_decimals_are_parsed_if_mantissa_and_power_of_ten_are_exact_floats(text, is_parsed):
-    """10**22 is the last power of ten that is a float, and 2**53 = 9007199254740992 the end of all integers that are."""
+    """10**22 is the last power of ten that is a float, and 2**53 = 9007199254740992 ends the integers that all are."""
     (value,) = parse_weights([text])
     assert np.isnan(value) == (not is_parsed)
     assert not is_parsed or value == float(text)
