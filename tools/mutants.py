@@ -25,6 +25,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -32,6 +33,14 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
+
+# What most tests need is imported once.
+import hypothesis  # noqa: F401
+import networkx as nx  # noqa: F401
+import numba  # noqa: F401
+import pytest
+import scipy.sparse  # noqa: F401
+import sklearn.metrics  # noqa: F401
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -54,7 +63,7 @@ LEFT_OUT = ("training/partitioned/cluster.py",)
 # Tests that cover a module, those that notice most first. Where a module is missing here, it is covered by the test
 # module of its name and by its own examples.
 _SGD = "tests/kernels/test_sgd_step.py tests/kernels/test_sgd.py tests/training/test_trainer.py"
-_PARTITIONED = "tests/training/partitioned/test_buckets.py tests/training/partitioned/test_driver.py"
+_PARTITIONED = " ".join(f"tests/training/partitioned/test_{name}.py" for name in ("schedule", "buckets", "driver"))
 _FAMILIES = "tests/families src/efge/families"
 _FORMATS = "tests/embedding/test_formats.py"
 TESTS = {
@@ -88,7 +97,7 @@ TESTS = {
     "training/partitioned/buckets.py": _PARTITIONED,
     "training/partitioned/driver.py": f"{_PARTITIONED} tests/training/partitioned/test_local.py",
     "training/partitioned/files.py": "tests/training/partitioned/test_local.py tests/training/test_faults.py",
-    "training/partitioned/schedule.py": f"tests/training/partitioned/test_schedule.py {_PARTITIONED}",
+    "training/partitioned/schedule.py": _PARTITIONED,
     "families/base.py": _FAMILIES,
     "families/builtin.py": _FAMILIES,
     "families/odds.py": _FAMILIES,
@@ -106,9 +115,8 @@ TESTS = {
     "io/scratch.py": "tests/io/test_scratch.py tests/test_system.py",
     "system.py": "tests/test_system.py tests/io/test_scratch.py",
 }
-# Processor seconds that tests may take if the code is changed: this many, and this many times what they took before.
-_SECONDS, _TIMES = 150, 5
-_MEMORY = 12 << 30
+# Processor seconds of one test, in which kernels may be compiled, and bytes of memory.
+_SECONDS, _MEMORY = 90, 12 << 30
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -229,13 +237,20 @@ class Tree:
         for path in [path for path in self.root.rglob("*") if path.is_file() and "__pycache__" not in path.parts]:
             if path.relative_to(self.root).as_posix() not in listed:
                 path.unlink()
+        changed = []
         for name in listed:
             target = self.root / name
             target.parent.mkdir(parents=True, exist_ok=True)
             # A file that is the same keeps its date, and thus its compiled code.
             if not target.exists() or target.read_bytes() != (ROOT / name).read_bytes():
                 shutil.copyfile(ROOT / name, target)
+                changed.append(name)
         self._imports = {path: _imported(path) for path in (self.root / "src" / "efge" / "kernels").glob("*.py")}
+        # A run that was killed may have left a change, and code that contains it.
+        shutil.rmtree(WORK / "compiled", ignore_errors=True)
+        for name in changed:
+            for path in self._compiled(name.removeprefix("src/efge/")):
+                path.unlink()
 
     def _dependents(self, file: str) -> list[Path]:
         """Return the kernels whose compiled code may contain code of a module."""
@@ -247,78 +262,82 @@ class Tree:
                 return [path for path in found if path in self._imports]
             found |= more
 
-    def run(self, file: str, text: str | None, limit: float) -> tuple[int, str, float]:
-        """Run the tests of a module, with another text of it; return exit code, last line and processor seconds."""
-        path = self.root / "src" / "efge" / file
+    def run(self, mutant: Mutant) -> tuple[str, float]:
+        """Run the tests of a changed module; return who noticed, or an empty text, and processor seconds."""
+        path = self.root / "src" / "efge" / mutant.file
         original, times = path.read_bytes(), path.stat()
         aside = WORK / "compiled"
-        if text is not None:
-            aside.mkdir(exist_ok=True)
-            for source in self._dependents(file):
-                for compiled in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb?"):
-                    compiled.rename(aside / compiled.name)
-            path.write_text(text, "utf-8")
+        aside.mkdir(exist_ok=True)
+        for compiled in self._compiled(mutant.file):
+            compiled.rename(aside / compiled.name)
+        path.write_text(mutant.text, "utf-8")
         try:
-            return self._pytest(tests_of(file), limit)
+            return self.pytest(tests_of(mutant.file))
         finally:
-            if text is not None:
-                path.write_bytes(original)
-                os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-                for source in self._dependents(file):
-                    for compiled in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb?"):
-                        compiled.unlink()
-                for compiled in aside.iterdir():
-                    compiled.rename(self.root / "src" / "efge" / "kernels" / "__pycache__" / compiled.name)
+            path.write_bytes(original)
+            os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
+            for compiled in self._compiled(mutant.file):
+                compiled.unlink()
+            for compiled in aside.iterdir():
+                compiled.rename(self.root / "src" / "efge" / "kernels" / "__pycache__" / compiled.name)
 
-    def _pytest(self, tests: list[str], limit: float) -> tuple[int, str, float]:
-        temporary = WORK / "tmp"
+    def _compiled(self, file: str) -> list[Path]:
+        """Return the files of compiled code that may contain code of a module."""
+        sources = self._dependents(file)
+        return [path for source in sources for path in (source.parent / "__pycache__").glob(f"{source.stem}.*.nb?")]
+
+    def pytest(self, tests: list[str]) -> tuple[str, float]:
+        """Run tests until one fails; return the one that did, or how the process ended, and processor seconds."""
+        temporary, output = WORK / "tmp", WORK / "output.txt"
         temporary.mkdir(exist_ok=True)
         data = os.environ.get("EFGE_DATA", str(ROOT.parent / "shared" / "data"))
         # Changed code may delete what it should not: it has a temporary folder of its own.
         settings = {"PYTHONPATH": str(self.root / "src"), "EFGE_DATA": data, "TMPDIR": str(temporary)}
-        present = [name for name in tests if (self.root / name).exists()]
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider", *present]
-        before = resource.getrusage(resource.RUSAGE_CHILDREN)
-        process = subprocess.Popen(
-            command,
-            cwd=self.root,
-            env=os.environ | settings,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            preexec_fn=lambda: _limit(limit),
-            start_new_session=True,
-        )
-        try:
-            output = process.communicate(timeout=8 * limit)[0]
-        except subprocess.TimeoutExpired:
-            output = "hangs"
-        finally:
-            _end_group(process)
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-        seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+        # A process that has imported what all tests need starts sooner.
+        child = os.fork()
+        if child == 0:
+            os._exit(_run_tests(self.root, settings, output, [*options, *tests]))
+        _, status, usage = os.wait4(child, 0)
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
         shutil.rmtree(temporary, ignore_errors=True)
-        return process.returncode, _reason(output, process.returncode), seconds
+        reason = _reason(output.read_text("utf-8", "replace"), os.waitstatus_to_exitcode(status))
+        return reason, usage.ru_utime + usage.ru_stime
 
 
-def _limit(seconds: float) -> None:
-    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds) + 5))
+def _run_tests(root: Path, settings: dict[str, str], output: Path, arguments: list[str]) -> int:
+    """Run tests in this process, and return the exit code of pytest."""
+    os.setsid()
+    with output.open("wb") as file:
+        for descriptor in (1, 2):
+            os.dup2(file.fileno(), descriptor)
+    os.chdir(root)
+    os.environ.update(settings)
+    tempfile.tempdir = None
+    sys.path.insert(0, settings["PYTHONPATH"])
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    return int(pytest.main(arguments, plugins=[_Limits()]))
 
 
-def _end_group(process: subprocess.Popen[str]) -> None:
-    """End the tests and the processes that they have left."""
-    with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+class _Limits:
+    """A plugin of pytest that ends the process if a test takes very long, as one that never ends does."""
+
+    def pytest_runtest_setup(self) -> None:
+        """Limit the processor seconds of the next test."""
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(usage.ru_utime + usage.ru_stime) + _SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))
 
 
 def _reason(output: str, code: int) -> str:
-    """Return the test that failed, or how the process ended."""
+    """Return the test that failed, or how the process ended; an empty text if all tests passed."""
+    if code == 0:
+        return ""
     failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if failed:
-        return failed[0].split(" - ")[0]
-    return "hangs" if output == "hangs" else f"exit code {code}" if code else ""
+        return failed[0].removeprefix("FAILED ").split(" - ")[0]
+    return "a test that does not end" if code == -signal.SIGXCPU else f"exit code {code}"
 
 
 def _imported(path: Path) -> set[str]:
@@ -328,10 +347,10 @@ def _imported(path: Path) -> set[str]:
 
 
 class Notes:
-    """What was tried already, one line of JSON for each change or baseline."""
+    """What was tried already, one line of JSON for each change."""
 
-    def __init__(self, tree: Tree) -> None:
-        self._path, self._tree = WORK / "tried.jsonl", tree
+    def __init__(self) -> None:
+        self._path = WORK / "tried.jsonl"
         lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
         self._known: dict[str, dict[str, Any]] = {entry["key"]: entry for entry in map(json.loads, lines)}
 
@@ -346,40 +365,30 @@ class Notes:
             file.write(json.dumps(entry) + "\n")
         return entry
 
-    def digest(self, file: str, with_tests: bool) -> str:
-        """Return a digest of a module, and of its tests."""
-        found = hashlib.sha256((ROOT / "src" / "efge" / file).read_bytes())
-        if with_tests:
-            for name in tests_of(file):
-                path = self._tree.root / name
-                for test in sorted(path.rglob("*.py")) if path.is_dir() else [path] if path.exists() else []:
-                    found.update(test.read_bytes())
-        return found.hexdigest()[:16]
-
-
-def baseline(tree: Tree, notes: Notes, file: str) -> float:
-    """Return the processor seconds of a module's tests if nothing is changed; they must pass."""
-    key = f"baseline {file} {notes.digest(file, True)}"
-    entry = notes.get(key)
-    if entry is None:
-        code, reason, seconds = tree.run(file, None, 3600)
-        if code:
-            sys.exit(f"mutants: the tests of {file} fail without any change: {reason}")
-        entry = notes.put(key, seconds=round(seconds, 1))
-    return float(entry["seconds"])
-
 
 def attempt(tree: Tree, notes: Notes, mutant: Mutant, again: bool) -> dict[str, Any]:
     """Try a change, unless it was tried before."""
     change = f"{mutant.file}:{mutant.line}: {mutant.before} -> {mutant.after}"
-    key = f"{change} {notes.digest(mutant.file, False)}"
+    key = f"{change} {hashlib.sha256((ROOT / 'src' / 'efge' / mutant.file).read_bytes()).hexdigest()[:16]}"
     entry = notes.get(key)
-    if entry is None or (again and not entry["noticed"]):
-        limit = _SECONDS + _TIMES * baseline(tree, notes, mutant.file)
-        code, reason, seconds = tree.run(mutant.file, mutant.text, limit)
-        about = {"file": mutant.file, "line": mutant.line, "before": mutant.before, "after": mutant.after}
-        entry = notes.put(key, **about, noticed=code != 0, by=reason, seconds=round(seconds, 1))
+    if entry is None or (again and not entry["by"]):
+        by, seconds = tree.run(mutant)
+        about: dict[str, Cell] = {
+            "file": mutant.file,
+            "line": mutant.line,
+            "before": mutant.before,
+            "after": mutant.after,
+        }
+        entry = notes.put(key, **about, by=by, seconds=round(seconds, 1))
     return entry
+
+
+def verify(tree: Tree, entries: list[dict[str, Any]]) -> None:
+    """Run the tests that noticed a change without any: exit if one fails, because it shows nothing."""
+    tests = sorted({entry["by"] for entry in entries if "::" in entry["by"]})
+    failed, _ = tree.pytest(tests) if tests else ("", 0.0)
+    if failed:
+        sys.exit(f"mutants: without any change, too, this fails: {failed}")
 
 
 def _listed(kind: str) -> list[dict[str, str]]:
@@ -419,7 +428,7 @@ def record(entries: list[dict[str, Any]], kind: str, program: str) -> None:
     survivors: list[list[Cell]] = []
     for entry in entries:
         tried[entry["file"]] += 1
-        if entry["noticed"]:
+        if entry["by"]:
             noticed[entry["file"]] += 1
         elif (entry["file"], entry["before"], entry["after"]) in without_effect:
             same[entry["file"]] += 1
@@ -444,7 +453,7 @@ def main() -> None:
     options = parser.parse_args()
     WORK.mkdir(exist_ok=True)
     tree = Tree()
-    notes, without_effect = Notes(tree), equivalents()
+    notes, without_effect = Notes(), equivalents()
     deadline = time.monotonic() + 60 * options.minutes
     entries: list[dict[str, Any]] = []
     chosen = known() if options.known else islice(choose(options.seed, options.only), options.count)
@@ -454,8 +463,9 @@ def main() -> None:
         counts = (mutant.file, mutant.before, mutant.after) not in without_effect
         entry = attempt(tree, notes, mutant, options.again and counts)
         entries.append(entry)
-        if counts and not entry["noticed"]:
+        if counts and not entry["by"]:
             print(f"not noticed: {mutant.file}:{mutant.line}: {mutant.before} -> {mutant.after}", flush=True)
+    verify(tree, entries)
     kind, program = ("known", "--known") if options.known else ("random", f"--seed {options.seed}")
     record(entries, kind, f"tools/mutants.py {program}")
 
