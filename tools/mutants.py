@@ -35,7 +35,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # What most tests need is imported once.
-import hypothesis  # noqa: F401
 import networkx as nx  # noqa: F401
 import numba  # noqa: F401
 import pytest
@@ -337,7 +336,9 @@ def _reason(output: str, code: int) -> str:
     failed = [line for line in output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
     if failed:
         return failed[0].removeprefix("FAILED ").split(" - ")[0]
-    return "a test that does not end" if code == -signal.SIGXCPU else f"exit code {code}"
+    if code > 0:
+        sys.exit(f"mutants: the tests could not be run:\n{output[-4000:]}")
+    return "a test that does not end" if code == -signal.SIGXCPU else f"signal {-code}"
 
 
 def _imported(path: Path) -> set[str]:
