@@ -117,6 +117,19 @@ def cluster_bytes() -> str:
     return markdown([*header, "contexts, by the table above"], rows)
 
 
+def cluster_overhead() -> str:
+    rows = []
+    for row in load("partitions")["cluster overhead"].records():
+        parts = [row["driver cpu"], row["workers cpu"], row["Ray cpu"]]
+        total = round(sum(parts), 1)
+        ratio = round(total / row["local cpu"], 1)
+        memory = [row["local MB"], row["driver MB"]]
+        run = f"{row['nodes']:,} nodes, {row['walks per node']} walks each, {row['partitions']} partitions"
+        rows.append([run, row["local cpu"], total, *parts, ratio, *memory])
+    header = ["two cores", "local", "cluster", "driver", "workers", "Ray", "cluster / local", "local, MB", "driver, MB"]
+    return markdown(header, rows)
+
+
 def cells() -> str:
     row = load("partitions")["cells"].records()[0]
     return (
@@ -218,6 +231,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "partition time": partition_time,
     "partition slowdown": partition_slowdown,
     "cluster bytes": cluster_bytes,
+    "cluster overhead": cluster_overhead,
     "cells": cells,
     "waiting": waiting,
     "training stages": training_stages,

@@ -165,10 +165,10 @@ def places(file: str) -> list[tuple[str, int]]:
 
 
 def _inessential(tree: ast.AST) -> set[ast.AST]:
-    """Return the nodes in annotations, imports, messages, compilers' flags and calls that change no result."""
+    """Return the nodes in annotations, decorators, imports, messages and calls that change no result."""
     roots: list[ast.AST | None] = []
     for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.arg, ast.AnnAssign)):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef, ast.arg, ast.AnnAssign)):
             roots += [getattr(node, "returns", None), getattr(node, "annotation", None)]
             roots += getattr(node, "decorator_list", [])
         elif isinstance(node, (ast.Raise, ast.JoinedStr, ast.Import, ast.ImportFrom)) or _has_no_effect(node):
