@@ -80,6 +80,20 @@ def soak() -> str:
     return f"Written on {table.measured}, on a machine that had other work:\n\n{table.to_markdown()}"
 
 
+def processor_features() -> str:
+    found = {(row[0], row[1], row[2]): row[3:] for row in load("trials")["processor features"].rows}
+    fused, split = dict.fromkeys(key[0] for key in found)
+    features = list(dict.fromkeys(key[2] for key in found))
+    rows = []
+    for trainer in dict.fromkeys(key[1] for key in found):
+        for arithmetic in (fused, split):
+            digests, seconds = zip(*(found[arithmetic, trainer, name] for name in features), strict=True)
+            same = ["the same" if digest == digests[0] else "other" for digest in digests[1:]]
+            cost = round(seconds[0] / found[fused, trainer, features[0]][1], 2)
+            rows.append([trainer, arithmetic, *same, cost])
+    return markdown(["trainer", "sums", *(f"bytes, {name}" for name in features[1:]), "processor time"], rows)
+
+
 # Partitions.
 
 
@@ -227,6 +241,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "fuzzing": fuzzing,
     "fuzzing failures": fuzzing_failures,
     "soak": soak,
+    "processor features": processor_features,
     "partition bytes": partition_bytes,
     "partition time": partition_time,
     "partition slowdown": partition_slowdown,
