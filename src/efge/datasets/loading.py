@@ -74,8 +74,8 @@ def load_dataset(name: str) -> Dataset:
     ``labels.tsv``, ``label_names.tsv`` and ``names.tsv``; or it holds the publisher's file. Otherwise the publisher's
     file is downloaded, checked, and saved in the cache as plain files. The numbers of nodes, edges, self-loops,
     components and classes are always checked. So are fingerprints of names, edges and classes, of the paper's networks;
-    and, of ``ppi`` and ``pubmed``, the structure that another distributor's copy has. The publishers' own files of these
-    two, and of ``blogcatalog`` and ``wikipedia``, have not been seen.
+    and, of ``ppi`` and ``pubmed``, the structure that another distributor's copy has. The publishers' own files of
+    these two, and of ``blogcatalog`` and ``wikipedia``, have not been seen.
 
     Parameters
     ----------
