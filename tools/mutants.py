@@ -91,6 +91,7 @@ TESTS = {
     "training/noise.py": "tests/training/test_noise.py tests/training/test_trainer.py",
     "training/settings.py": "tests/training/test_trainer.py tests/models/test_efge.py tests/test_public_errors.py",
     "training/tables.py": "tests/training/test_trainer.py tests/models/test_efge_defaults.py tests/test_extremes.py",
+    "training/trainer.py": "tests/training/test_trainer.py tests/models/test_efge.py tests/test_public_errors.py",
     "training/workers.py": "tests/training/test_trainer.py tests/test_concurrency.py",
     "training/workspace.py": _SGD,
     "training/partitioned/buckets.py": _PARTITIONED,
