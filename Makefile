@@ -7,7 +7,7 @@
 # make coverage  the tests, and how much of the code they cover (half as slow again: tracing slows compilation too)
 # make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
-# make mutants  small changes of the code that tests have to notice: make mutants COUNT=200 (hours); the record has those they did not
+# make mutants  small changes of the code that tests have to notice: make mutants COUNT=200; continues where it stopped (hours)
 # make soak    kills, interrupts, small disks, hostile input and changes of the code for an hour, into one table: make soak MINUTES=60
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
 # make choosing  how far the choices of efge tune are from the best, into the record; continues where it stopped (an hour)
@@ -107,7 +107,9 @@ fuzz: $(FUZZ_VENV)/fuzz.stamp
 	$(FUZZ_VENV)/bin/python -m fuzz.run --runs $(RUNS)
 
 mutants: $(VENV)/test.stamp
+	$(VENV)/bin/python tools/mutants.py --known
 	$(VENV)/bin/python tools/mutants.py --count $(COUNT)
+	$(VENV)/bin/python benchmarks/figures.py
 
 soak: $(VENV)/test.stamp
 	$(VENV)/bin/python tools/soak.py --minutes $(MINUTES)
@@ -173,5 +175,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .coverage .fuzz .quality .choosing build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz .quality .choosing .mutants build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

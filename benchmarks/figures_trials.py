@@ -80,6 +80,20 @@ def soak() -> str:
     return f"Written on {table.measured}, on a machine that had other work:\n\n{table.to_markdown()}"
 
 
+def processor_features() -> str:
+    found = {(row[0], row[1], row[2]): row[3:] for row in load("trials")["processor features"].rows}
+    fused, split = dict.fromkeys(key[0] for key in found)
+    features = list(dict.fromkeys(key[2] for key in found))
+    rows = []
+    for trainer in dict.fromkeys(key[1] for key in found):
+        for arithmetic in (fused, split):
+            digests, seconds = zip(*(found[arithmetic, trainer, name] for name in features), strict=True)
+            same = ["the same" if digest == digests[0] else "other" for digest in digests[1:]]
+            cost = round(seconds[0] / found[fused, trainer, features[0]][1], 2)
+            rows.append([trainer, arithmetic, *same, cost])
+    return markdown(["trainer", "sums", *(f"bytes, {name}" for name in features[1:]), "processor time"], rows)
+
+
 # Partitions.
 
 
@@ -115,6 +129,19 @@ def cluster_bytes() -> str:
         rows.append([graph, f"{row['partitions']}", f"{row['bytes per pair over loopback']}", expected])
     header = ["cluster, all on one machine", "partitions", "bytes per pair over loopback, measured"]
     return markdown([*header, "contexts, by the table above"], rows)
+
+
+def cluster_overhead() -> str:
+    rows = []
+    for row in load("partitions")["cluster overhead"].records():
+        parts = [row["driver cpu"], row["workers cpu"], row["Ray cpu"]]
+        total = round(sum(parts), 1)
+        ratio = round(total / row["local cpu"], 1)
+        memory = [row["local MB"], row["driver MB"]]
+        run = f"{row['nodes']:,} nodes, {row['walks per node']} walks each, {row['partitions']} partitions"
+        rows.append([run, row["local cpu"], total, *parts, ratio, *memory])
+    header = ["two cores", "local", "cluster", "driver", "workers", "Ray", "cluster / local", "local, MB", "driver, MB"]
+    return markdown(header, rows)
 
 
 def cells() -> str:
@@ -214,10 +241,12 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "fuzzing": fuzzing,
     "fuzzing failures": fuzzing_failures,
     "soak": soak,
+    "processor features": processor_features,
     "partition bytes": partition_bytes,
     "partition time": partition_time,
     "partition slowdown": partition_slowdown,
     "cluster bytes": cluster_bytes,
+    "cluster overhead": cluster_overhead,
     "cells": cells,
     "waiting": waiting,
     "training stages": training_stages,

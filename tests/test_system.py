@@ -188,3 +188,10 @@ def test_only_the_system_module_asks_which_system_it_runs_on():
         if any(word in path.read_text("utf-8") for word in asking)
     }
     assert found == {"system.py"}
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc")
+def test_flushing_a_folder_leaves_no_file_open(tmp_path):
+    before = sorted(Path("/proc/self/fd").iterdir())
+    system.sync_folder(tmp_path)
+    assert sorted(Path("/proc/self/fd").iterdir()) == before

@@ -7,7 +7,9 @@ Everything happens in a temporary folder, from a copy of the files that git trac
 - a working tree with untracked files gives the same wheel and archive, byte for byte, as a clean one;
 - the archive has exactly the tracked files and PKG-INFO; the wheel has exactly the package and its metadata;
 - a wheel built from the archive equals the wheel, byte for byte;
-- both, installed in a new environment, have every public name and every file, and embed a graph.
+- both are small, and a registry of packages can show their description (twine check --strict);
+- both, installed in a new environment, agree with what else is there (pip check), have every public name and every
+  file, and embed a graph.
 """
 
 from __future__ import annotations
@@ -54,6 +56,8 @@ JUNK = [
     "docs/gallery/plot_1_karate_club.py",
     "docs/gallery/index.rst",
 ]
+# Bytes of an archive, at most: the pictures of the documentation are in the sdist.
+MAX_BYTES = {"wheel": 600_000, "sdist": 6_000_000}
 METADATA = {"METADATA", "WHEEL", "RECORD", "entry_points.txt", "licenses/LICENSE"}
 
 
@@ -146,6 +150,14 @@ def build_all(folder: Path, tracked: set[str]) -> tuple[Path, Path]:
     return sdist, wheel
 
 
+def check_description(python: Path, archives: list[Path]) -> None:
+    """Check the size of the archives, and that their description can be shown."""
+    for kind, archive in zip(("sdist", "wheel"), archives, strict=True):
+        size = archive.stat().st_size
+        require(size <= MAX_BYTES[kind], f"{archive.name} has {size:,} bytes, more than {MAX_BYTES[kind]:,}")
+    run(python, "-m", "twine", "check", "--strict", *archives, folder=python.parent)
+
+
 def main() -> None:
     """Build both distributions, check their contents, install and use them."""
     tracked = set(run("git", "ls-files", "-z", folder=ROOT).split("\0")) - {""}
@@ -156,9 +168,13 @@ def main() -> None:
         sdist, wheel = build_all(folder, tracked)
         check_contents(sdist, wheel, tracked)
         print(f"{sdist.name} and {wheel.name}: complete, nothing else, the same bytes from any tree")
+        check_description(make_environment(folder / "twine", "twine"), [sdist, wheel])
+        sizes = " and ".join(f"{archive.stat().st_size:,}" for archive in (sdist, wheel))
+        print(f"{sdist.name} and {wheel.name}: {sizes} bytes, with a description that can be shown")
 
         script = shutil.copyfile(ROOT / "tools" / "installed.py", folder / "installed.py")
         python = make_environment(folder / "installed", wheel)
+        run(python, "-m", "pip", "check", folder=folder)
         run(python, "-I", script, "--embed", folder=folder)
         print(f"{wheel.name}: installed and used")
         # The files are those of the wheel, so compiled kernels are reused.

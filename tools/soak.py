@@ -56,12 +56,12 @@ def interrupts(folder: Path, deadline: float) -> Counts:
     tried = failed = 0
     while time.monotonic() < deadline:
         number = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)[tried % 3]
-        command = [sys.executable, "-c", STARTED, *EMBED, "--walks-per-node", "100000"]
+        command = [sys.executable, "-c", STARTED, *EMBED, "--walks-per-node", "100000", "--threads", "1"]
         command += [[], ["--partitions", "3", "--workdir", "work"], KEPT][tried // 3 % 3]
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(random.random() * 6)
+        time.sleep(random.random() * 4)
         process.send_signal(number)
         message = process.communicate()[1]
         left = [path.name for path in folder.rglob("*.efge-tmp")]

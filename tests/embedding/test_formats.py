@@ -405,3 +405,14 @@ def test_every_format_is_tested():
         "w2v",
         "bin",
     ]
+
+
+@pytest.mark.parametrize("chunk_bytes", [20, 1 << 20])
+def test_a_binary_word2vec_file_with_more_vectors_than_announced_is_refused(tmp_path, monkeypatch, chunk_bytes):
+    monkeypatch.setattr("efge.embedding.word2vec_binary.CHUNK_BYTES", chunk_bytes)
+    Embedding(np.eye(5), list("abcde")).save(tmp_path / "v.bin", format="word2vec-binary")
+    content = (tmp_path / "v.bin").read_bytes()
+    for announced in (3, 4):
+        (tmp_path / "v.bin").write_bytes(content.replace(b"5 5", b"%d 5" % announced, 1))
+        with pytest.raises(EmbeddingError, match=f"announces {announced} vectors of 5 values; the file has more"):
+            Embedding.load(tmp_path / "v.bin", format="word2vec-binary")

@@ -118,11 +118,13 @@ def test_small_chunks_change_nothing(monkeypatch, name):
 
 def test_chunks_hold_all_pairs_once_and_are_small(monkeypatch):
     monkeypatch.setattr(heuristics, "_CHUNK", 10)
-    sizes = np.array([0, 3, 30, 0, 0, 9, 2, 2, 2, 2])
+    sizes = np.array([0, 3, 30, 0, 0, 9, 2, 2, 2, 2, 0, 5, 3])
     chunks = list(heuristics._chunks(sizes))
     assert [i for chunk in chunks for i in range(len(sizes))[chunk]] == list(range(len(sizes)))
     for chunk in chunks:
         assert (sizes[chunk] + 1).sum() <= 10 or chunk.stop - chunk.start == 1
+        # One more pair would be too much.
+        assert chunk.stop == len(sizes) or (sizes[chunk.start : chunk.stop + 1] + 1).sum() > 10
 
 
 @pytest.mark.parametrize("name", HEURISTICS)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
+from efge.evaluation.logistic import _NewtonSolver, _weighted_sums, add_constant, decision_function, fit_one_vs_rest
 from helpers import blobs
 
 
@@ -39,3 +39,20 @@ def test_classes_of_all_or_no_nodes_are_fitted():
     scores = decision_function(features, weights)
     assert (scores[:, 0] > 0).all()
     assert (scores[:, 1] < 0).all()
+
+
+def test_the_line_search_returns_the_objectives_where_it_ends():
+    """Of two steps, one is far too long and is halved; the other one is taken as it is."""
+    vectors, labels = blobs(100, 5)
+    features, members = add_constant(vectors), labels[:, None] == np.arange(2)
+    solver = _NewtonSolver(features, members, 1.0)
+    gradients = _weighted_sums(features, 0.5 - members)
+    steps = gradients * np.array([-50.0, -0.001])
+    lengths, objectives = solver._line_search(np.arange(2), steps, features.astype(float) @ steps)
+    assert lengths[0] < 1 == lengths[1]
+    for k in range(2):
+        weights = lengths[k] * steps[:, k]
+        scores = features.astype(float) @ weights
+        losses = np.logaddexp(0, np.where(members[:, k], -scores, scores)).sum()
+        assert objectives[k] == pytest.approx(losses + 0.5 * weights @ weights)
+        assert objectives[k] <= 100 * np.log(2)

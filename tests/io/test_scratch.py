@@ -123,6 +123,23 @@ def test_a_forked_process_does_not_keep_a_lock_that_was_released(tmp_path):
 
 
 @posix
+def test_scratch_that_could_not_be_deleted_is_cleared_later_though_a_forked_process_lives(tmp_path, monkeypatch):
+    context = multiprocessing.get_context("fork")
+    end = context.Event()
+    with monkeypatch.context() as patch, scratch_folder(tmp_path, "work"):
+        child = context.Process(target=end.wait, args=(30,))
+        child.start()
+        patch.setattr(scratch.shutil, "rmtree", lambda path, ignore_errors: None)
+    try:
+        assert len(names(tmp_path)) == 1
+        clear_scratch(tmp_path)
+        assert names(tmp_path) == []
+    finally:
+        end.set()
+        child.join()
+
+
+@posix
 @pytest.mark.parametrize("mode", [0o600, 0o640])
 def test_an_existing_file_keeps_its_permissions(tmp_path, mode):
     path = tmp_path / "v.npz"

@@ -186,3 +186,20 @@ def test_texts_that_are_not_plain_positive_decimals_are_left_to_python(text):
 def test_plain_decimals_are_parsed_exactly_or_left_to_python(text):
     (value,) = parse_weights([text])
     assert np.isnan(value) or value == float(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "is_parsed"),
+    [
+        ("0." + "0" * 21 + "7", True),
+        ("0." + "0" * 22 + "7", False),
+        ("9007199254740989", True),
+        ("9007199254740990", False),
+        ("900719925474098.9", True),
+    ],
+)
+def test_decimals_are_parsed_if_mantissa_and_power_of_ten_are_exact_floats(text, is_parsed):
+    """10**22 is the last power of ten that is a float, and 2**53 = 9007199254740992 ends the integers that all are."""
+    (value,) = parse_weights([text])
+    assert np.isnan(value) == (not is_parsed)
+    assert not is_parsed or value == float(text)

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import efge
-from efge.training.checkpoints import Checkpoints, TrainingInterrupt, TrainingState
+from efge.training.checkpoints import Checkpoints, TrainingInterrupt, TrainingState, _is_valid
 from helpers import assert_fails, run
 
 # How often the command is killed; `EFGE_KILLS=60 pytest tests/training/test_checkpoints.py -k killed` takes minutes.
@@ -327,3 +327,23 @@ def test_a_checkpoint_restores_state_and_tables(tmp_path):
     second, restored = Checkpoints(tmp_path, resume=True), np.zeros_like(table)
     assert second.restore(identity, (restored,)) == saved
     assert restored.tolist() == table.tolist()
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_valid"),
+    [
+        ({}, True),
+        ({"chunks_done": 1, "history": {"pairs": [0], "log_likelihood": [-1.0]}}, True),
+        ({"chunks_done": 1}, False),
+        ({"history": {"pairs": [0], "log_likelihood": [-1.0]}}, False),
+        ({"chunks_done": 1, "history": {"pairs": [-1], "log_likelihood": [-1.0]}}, False),
+        ({"chunks_done": 1, "history": {"pairs": [2**63], "log_likelihood": [-1.0]}}, False),
+        ({"chunks_done": 1, "history": {"pairs": [0, 1], "log_likelihood": [-1.0]}}, False),
+        ({"chunks_done": 1, "history": {"pairs": [0], "log_likelihood": ["-1"]}}, False),
+        ({"chunks_done": 1.0, "history": {"pairs": [0], "log_likelihood": [-1.0]}}, False),
+        ({"converged": 2}, False),
+        ({"decay_start": 0.5}, False),
+    ],
+)
+def test_a_state_is_valid_if_training_can_resume_from_it(changes, is_valid):
+    assert _is_valid(TrainingState(**changes)) == is_valid

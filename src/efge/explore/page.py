@@ -273,9 +273,8 @@ def _render_page(data: dict[str, Any], library: str) -> bytes:
 
 
 def _json(data: dict[str, Any]) -> str:
-    """Return JSON in ASCII, with escapes for the characters that could end a script or a comment in HTML."""
-    text = json.dumps(data, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+    """Return JSON in ASCII, with an escape for the character that could end a script or begin a comment in HTML."""
+    return json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _read_resource(name: str) -> str:

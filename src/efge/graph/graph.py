@@ -236,7 +236,7 @@ class Graph:
         """
         labels = np.empty(self.n_nodes, np.int32)
         parents = np.empty(self.n_nodes, np.uint32 if self.n_nodes < 2**32 else np.uint64)
-        kernel.label_components(self.indptr, self.indices, not self.directed, parents, labels)
+        kernel.label_components(self.indptr, self.indices, parents, labels)
         labels.flags.writeable = False
         return labels
 

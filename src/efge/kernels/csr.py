@@ -162,17 +162,14 @@ def _root(parents, node):
 
 
 @njit(cache=True, nogil=True)
-def label_components(indptr, indices, both_ways, parents, labels):
-    """Number the components by their first nodes. With `both_ways`, one of an edge's two entries is enough."""
+def label_components(indptr, indices, parents, labels):
+    """Number the components by their first nodes."""
     rows = U(indptr.shape[0] - 1)
     for row in range(rows):
         parents[row] = row
     for row in range(rows):
         for entry in range(U(indptr[row]), U(indptr[row + ONE])):
-            column = U(indices[entry])
-            if both_ways and column >= row:
-                break
-            one, two = _root(parents, row), _root(parents, column)
+            one, two = _root(parents, row), _root(parents, U(indices[entry]))
             # The first node of a component is its root.
             parents[max(one, two)] = min(one, two)
     count = 0

@@ -13,6 +13,7 @@ import efge
 import reference
 from efge.families.builtin import as_family
 from efge.kernels import sgd_partitioned as kernel
+from efge.kernels.sgd_rows import CENTERS_PER_POOL
 from efge.random import stream_key
 from efge.training.noise import noise_weights
 from efge.training.partitioned.buckets import encode_walks, initial_tables, route_pairs, start_bucket
@@ -161,3 +162,16 @@ def test_all_pairs_are_observed_with_as_many_negatives_as_without_partitions():
     np.testing.assert_allclose(zeros.sum(0), expected_zeros.sum(0), rtol=0.02)
     np.testing.assert_allclose(zeros.sum(1), expected_zeros.sum(1), rtol=0.02)
     np.testing.assert_allclose(zeros, expected_zeros, rtol=0.05)
+
+
+def test_sizes_of_pools_and_groups_follow_from_the_pairs_of_a_center():
+    """A center has 18 contexts in a walk of many nodes; 5 negatives are shared by 4 of them, and there are 24 cells."""
+    walks = efge.Walks(nx.cycle_graph(600), walks_per_node=3, walk_length=200, seed=5)
+    settings = training_settings(window=9, negatives=5, partitions=12)
+    run, visits = prepare(walks, efge.Normal(), settings)
+    pairs = sum(run.pairs) / visits.sum()
+    assert 17 < pairs < 18
+    together = run.config.negative_weight
+    assert run.config.group_size == round(4 / 3 * pairs * 24)
+    assert run.config.rows_per_pool == round(CENTERS_PER_POOL * pairs * (1 + 5 / together))
+    assert run.config.negatives_per_pair.sum() * together == pytest.approx(5)

@@ -182,6 +182,46 @@ def test_the_command_trains_on_a_cluster(cluster, fitted, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["graph.txt", "v.npz", "v.npz.json"]
 
 
+@contextlib.contextmanager
+def long_command(cluster, folder):
+    """Start a command that trains on a cluster for hours, and yield it once it trains."""
+    (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
+    command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--dim", "16", "--partitions", "2"]
+    command += ["--walks-per-node", "100000", "--cluster", cluster.address]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert "training" in process.stderr.readline()
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_a_signal_stops_a_command_on_a_cluster_in_one_line(cluster, tmp_path):
+    with long_command(cluster, tmp_path) as process:
+        process.send_signal(signal.SIGTERM)
+        *_, last = process.communicate(timeout=60)[1].splitlines()
+    assert process.returncode == 130
+    assert last == "efge: stopped; nothing was written"
+    assert [path.name for path in tmp_path.iterdir()] == ["graph.txt"]
+
+
+def test_a_lost_head_node_ends_a_command_in_our_words_before_ray_would(tmp_path):
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster()
+    try:
+        head, address = add_machine(cluster, 6), cluster.address
+        with long_command(cluster, tmp_path) as process:
+            head.kill_gcs_server(check_alive=False)
+            *_, last = process.communicate(timeout=50)[1].splitlines()
+        assert process.returncode == 2
+        assert last.startswith(f"efge: the head node of the cluster, {address}, is lost: ")
+        assert [path.name for path in tmp_path.iterdir()] == ["graph.txt"]
+    finally:
+        head.kill_all_processes(check_alive=False, allow_graceful=False)
+
+
 def test_on_a_cluster_the_default_number_of_partitions_is_recorded():
     run = Run("graph.txt", "v.npz")
     assert _partition_options(run, {"cluster": "auto"})["cluster"] == "auto"

@@ -89,6 +89,7 @@ def test_training_stops_when_the_likelihood_no_longer_rises():
     graph = nx.complete_graph(6)
     stopped, full = (model(partitions=2, walks_per_node=300, patience=patience).fit(graph) for patience in (1, None))
     assert 1 < len(stopped.history_["pairs"]) < len(full.history_["pairs"])
+    assert np.argmax(stopped.history_["log_likelihood"]) == len(stopped.history_["pairs"]) - 2, "one after the best"
 
 
 def test_training_that_diverges_says_so_and_keeps_finite_vectors(monkeypatch, tmp_path):

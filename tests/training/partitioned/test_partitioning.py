@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pytest
 
 import efge
 from efge.training.partitioned.partitioning import Partitioning
@@ -42,3 +43,22 @@ def test_neighbors_are_in_different_cells():
     for clique in range(50):
         codes = partitioning.codes[8 * clique : 8 * clique + 8]
         assert len({int(code) >> partitioning.row_bits for code in codes}) == 8
+
+
+@pytest.mark.parametrize(("largest", "is_refused"), [(2**26, False), (2**26 + 1, True)])
+def test_codes_have_31_bits(monkeypatch, largest, is_refused):
+    """16 partitions have 32 cells, which take 5 bits; rows of a cell may take 26 more, as codes are not negative."""
+
+    def assign(order, visits, cells, rows):
+        rows[:] = 0
+        return np.zeros(len(visits), np.int32), np.array([largest] * cells)
+
+    monkeypatch.setattr("efge.training.partitioned.partitioning.kernel.assign_balanced", assign)
+    graph = efge.as_graph(nx.path_graph(2))
+    if is_refused:
+        with pytest.raises(
+            efge.GraphError, match="2 nodes in 16 partitions need codes of more than 31 bits; use fewer"
+        ):
+            Partitioning.of(graph, np.ones(2, np.int64), 16)
+    else:
+        assert Partitioning.of(graph, np.ones(2, np.int64), 16).row_bits == 26

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
@@ -48,6 +49,9 @@ _MAX_RETRIES = 20
 # Walks are counted by at most this many tasks, so that few arrays of visits are sent.
 _COUNTING_TASKS = 16
 _CONNECT_TIMEOUT_SECONDS = 10
+# Seconds between two looks at the head node, and until one that does not answer counts as lost. Ray itself would end
+# this process after a minute, in its own words and without leaving `fit`.
+_LOOK_SECONDS, _LOST_SECONDS = 2.0, 10.0
 # Fraction of a machine's object store that the graph and the objects of one task may take.
 _USABLE_FRACTION = 0.8
 
@@ -105,6 +109,7 @@ class ClusterEngine:
     def __enter__(self) -> ClusterEngine:
         self._cleanup = ExitStack()
         self._ray = _connect(self._address, self._cleanup)
+        self._head, self._next_look = _head_address(self._ray, self._address), 0.0
         self._refs: list[list[Ref]] = [[], []]
         return self
 
@@ -123,7 +128,10 @@ class ClusterEngine:
     def _get(self, refs: Any) -> Any:
         """Return the objects behind references; failures of the cluster become a ClusterError."""
         ray = self._ray
+        waiting = list(refs) if isinstance(refs, list) else [refs]
         try:
+            while waiting:
+                waiting = self._wait(waiting)[1]
             return ray.get(refs)
         except ray.exceptions.RayTaskError as error:
             if isinstance(error.cause, MemoryError):
@@ -131,6 +139,25 @@ class ClusterEngine:
             raise error.cause from None
         except ray.exceptions.RayError as error:
             raise ClusterError(f"the cluster lost an object and cannot make it again: {_first_line(error)}") from None
+
+    def _wait(self, refs: list[Ref]) -> tuple[list[Ref], list[Ref]]:
+        """Return references whose objects are there, at least one, and the others."""
+        done: list[Ref] = []
+        while not done:
+            self._check_head()
+            done, waiting = self._ray.wait(refs, timeout=_LOOK_SECONDS)
+        return done, waiting
+
+    def _check_head(self) -> None:
+        """Raise an error if the head node has not answered for a while."""
+        if time.monotonic() < self._next_look:
+            return
+        lost_at = time.monotonic() + _LOST_SECONDS
+        while (reason := _refusal(self._head)) is not None:
+            if time.monotonic() > lost_at:
+                raise ClusterError(f"the head node of the cluster, {self._head}, is lost: {reason}")
+            time.sleep(1)
+        self._next_look = time.monotonic() + _LOOK_SECONDS
 
     def count_visits(self, walker: Walker, waves: Waves, window: int) -> tuple[Counts, list[int]]:
         """Return how often all walks visit each node, and the number of pairs of each wave."""
@@ -157,7 +184,9 @@ class ClusterEngine:
         return ref
 
     def _machines(self) -> list[dict[str, float]]:
-        """Return the resources of the machines that can run tasks."""
+        """Return the resources of the machines that can run tasks; the head node is asked for them."""
+        self._next_look = 0.0
+        self._check_head()
         alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return [node for node in alive if node.get("CPU", 0) >= 1]
 
@@ -210,7 +239,7 @@ class ClusterEngine:
             self._routed_ahead = wave + 1, self._route(wave + 1)
         waiting = list(finite)
         while waiting:
-            done, waiting = self._ray.wait(waiting)
+            done, waiting = self._wait(waiting)
             if not all(self._get(done)):
                 raise DivergedError
             yield 1 - len(waiting) / len(finite)
@@ -343,13 +372,26 @@ def _connect(address: str, cleanup: ExitStack) -> Any:
 
 def _check_reachable(address: str) -> None:
     """Refuse an address where nothing answers: Ray would end this process, with a message of many lines."""
+    reason = _refusal(address)
+    if reason is not None:
+        raise ClusterError(f"no Ray cluster at {address!r}: {reason}; start one with: ray start --head")
+
+
+def _refusal(address: str) -> str | None:
+    """Return why nothing answers at an address; None if something does, or if it has no port."""
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal():
-        return
+        return None
     try:
         socket.create_connection((host, int(port)), timeout=_CONNECT_TIMEOUT_SECONDS).close()
     except OSError as error:
-        raise ClusterError(f"no Ray cluster at {address!r}: {error}; start one with: ray start --head") from None
+        return str(error)
+    return None
+
+
+def _head_address(ray: Any, address: str) -> str:
+    """Return where the head node answers; a client knows only the address that it was given."""
+    return address if address.startswith("ray://") else str(ray.get_runtime_context().gcs_address)
 
 
 def _first_line(error: BaseException) -> str:
