@@ -9,6 +9,7 @@
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make mutants  small changes of the code that tests have to notice: make mutants COUNT=200; continues where it stopped (hours)
 # make soak    kills, interrupts, small disks, hostile input and changes of the code for an hour, into one table: make soak MINUTES=60
+# make scaling  how training would speed up on many cores, into the record (minutes; wants a quiet machine)
 # make scores  classification and link prediction by both trainers and the baselines, compared with the paper (slow)
 # make choosing  how far the choices of efge tune are from the best, into the record; continues where it stopped (an hour)
 # make quality the vectors of every method on all networks, scored, into the record; continues where it stopped (hours)
@@ -41,7 +42,7 @@ ifneq ($(BROKEN),)
 $(shell rm -rf $(BROKEN))
 endif
 
-.PHONY: demo test test-slow coverage lint docs figures bench scores quality newnodes choosing reproduction fuzz mutants soak dist-check lowest audit clean
+.PHONY: demo test test-slow coverage lint docs figures bench scaling scores quality newnodes choosing reproduction fuzz mutants soak dist-check lowest audit clean
 
 demo: $(VENV)/demo.stamp
 	$(VENV)/bin/python examples/demo.py
@@ -72,6 +73,11 @@ figures: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/bench.py
 	$(VENV)/bin/python benchmarks/roofline.py
+	$(VENV)/bin/python benchmarks/figures.py
+
+scaling: $(VENV)/test.stamp
+	$(VENV)/bin/python benchmarks/scaling.py
+	$(VENV)/bin/python benchmarks/large.py
 	$(VENV)/bin/python benchmarks/figures.py
 
 scores: $(VENV)/test.stamp

@@ -20,6 +20,7 @@ import figures_bench
 import figures_choosing
 import figures_newnodes
 import figures_quality
+import figures_scaling
 import figures_scores
 import figures_trials
 
@@ -30,6 +31,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **figures_choosing.BLOCKS,
     **figures_newnodes.BLOCKS,
     **figures_quality.BLOCKS,
+    **figures_scaling.BLOCKS,
     **figures_scores.BLOCKS,
     **figures_trials.BLOCKS,
 }
