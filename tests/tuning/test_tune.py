@@ -200,7 +200,7 @@ def test_candidates_far_behind_in_the_same_training_take_no_further_part(monkeyp
 
     def run_one(self, trial, threads):
         seen.append((trial.fraction, [one.estimator.propagate for one in trial.candidates]))
-        values = {one.key(): {"average_precision": [scores[one.estimator.propagate]]} for one in trial.candidates}
+        values = {one.key(): {"auc": [scores[one.estimator.propagate]]} for one in trial.candidates}
         return trials.Outcome(values, 0.1)
 
     monkeypatch.setattr(trials.TrialRunner, "_run_one", run_one)
@@ -216,7 +216,7 @@ def test_ranks_of_edges_are_those_of_scikit_learn(ties):
     scores = random.normal(size=500)
     scores = np.round(scores, 1) if ties else scores
     truth = np.arange(500) < 180
-    expected = average_precision_score(truth, scores), roc_auc_score(truth, scores)
+    expected = roc_auc_score(truth, scores), average_precision_score(truth, scores)
     assert rank_edges(scores, 180) == pytest.approx(expected, abs=1e-12)
 
 
