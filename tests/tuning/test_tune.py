@@ -279,7 +279,7 @@ def test_mistakes_are_errors_that_name_them(tmp_path):
     with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
         efge.tune(path)
     for options, message in {
-        ("metric", "hits"): "without labels, a metric is one of average_precision, auc; got 'hits'",
+        ("metric", "hits"): "without labels, a metric is one of auc, average_precision; got 'hits'",
         ("fits", 0): "fits must be a positive integer; got 0",
         ("budget", -1): "a budget is a positive number of seconds; got -1",
         ("seed", -1): "seed must be an integer from 0 on; got -1",
