@@ -67,7 +67,7 @@ class HeldOutEdges(LinkTask):
         scores |= zip(("dot, degree", "cosine, degree"), dots_and_cosines(embedding, other), strict=True)
         found: Values = {}
         for name, values in scores.items():
-            precision, auc = rank_edges(values, len(split.test_edges))
+            auc, precision = rank_edges(values, len(split.test_edges))
             found |= {f"ap {name}": [precision], f"auc {name}": [auc]}
         return found
 

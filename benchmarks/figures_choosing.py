@@ -11,10 +11,10 @@ from records import load, markdown
 
 # Ways to score a candidate by held-out edges, from what the record has.
 CRITERIA: dict[str, Callable[[dict[str, Any]], float]] = {
-    "average precision, better of both": lambda row: float(max(row["ap dot"], row["ap cosine"])),
+    "AUC, better of both": lambda row: float(max(row["auc dot"], row["auc cosine"])),
     "average precision, inner product": lambda row: float(row["ap dot"]),
     "average precision, cosine": lambda row: float(row["ap cosine"]),
-    "AUC, better of both": lambda row: float(max(row["auc dot"], row["auc cosine"])),
+    "average precision, better of both": lambda row: float(max(row["ap dot"], row["ap cosine"])),
     "AUC, inner product": lambda row: float(row["auc dot"]),
     "AUC, cosine": lambda row: float(row["auc cosine"]),
     "average precision, sum of both": lambda row: float(row["ap dot"] + row["ap cosine"]),

@@ -1,8 +1,9 @@
-"""Reproducible spectra of large sparse matrices: leading eigenpairs, singular values, and Katz' series."""
+"""Reproducible spectra of large sparse matrices: leading eigenpairs, singular values, series of Katz and Chebyshev."""
 
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
+from scipy.special import ive
 
 from efge.errors import GraphError, is_number
 
@@ -189,3 +191,19 @@ def _divide_by_power_of_two(value: float, exponent: int) -> float:
     """Divide by two to the `exponent`; the result is infinite if it overflows."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(value, -exponent))
+
+
+def chebyshev_coefficients(order: int, theta: float) -> list[float]:
+    """Return the first coefficients of exp(-theta t) in Chebyshev polynomials of t, for t from -1 to 1.
+
+    They are modified Bessel functions of theta: I_0, -2 I_1, 2 I_2, -2 I_3, ...
+
+    Examples
+    --------
+    >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(3, 0.5)]
+    [1.0635, -0.5158, 0.0638]
+    """
+    bessel = ive(np.arange(order), theta) * math.exp(theta)
+    bessel[1:] *= 2
+    bessel[1::2] *= -1
+    return [float(coefficient) for coefficient in bessel]

@@ -37,7 +37,7 @@ def test_the_printed_command_trains_the_best_candidate(folder):
     )
     assert done.returncode == 0, done.stderr
     command = done.stdout.splitlines()[-1]
-    assert done.stdout.startswith("| candidate | average_precision |")
+    assert done.stdout.startswith("| candidate | auc |")
     study = efge.tune(efge.read_graph(folder / "club.csv"), space=folder / "space.toml")
     assert study.to_markdown().splitlines()[2].split("|")[1] in done.stdout
     assert (folder / "s.svg").read_text().startswith("<?xml")

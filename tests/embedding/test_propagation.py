@@ -9,9 +9,9 @@ from numpy.polynomial.chebyshev import chebval
 import efge
 import reference
 from efge.embedding import propagation
-from efge.embedding.propagation import chebyshev_coefficients, filter_vectors, propagate_vectors
+from efge.embedding.propagation import filter_vectors, propagate_vectors
 from efge.kernels.sparse import combine_rows
-from efge.linalg import column_signs
+from efge.linalg import chebyshev_coefficients, column_signs
 from helpers import random_graph
 
 KINDS = [(False, False), (False, True), (True, False), (True, True)]

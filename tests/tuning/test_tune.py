@@ -200,7 +200,7 @@ def test_candidates_far_behind_in_the_same_training_take_no_further_part(monkeyp
 
     def run_one(self, trial, threads):
         seen.append((trial.fraction, [one.estimator.propagate for one in trial.candidates]))
-        values = {one.key(): {"average_precision": [scores[one.estimator.propagate]]} for one in trial.candidates}
+        values = {one.key(): {"auc": [scores[one.estimator.propagate]]} for one in trial.candidates}
         return trials.Outcome(values, 0.1)
 
     monkeypatch.setattr(trials.TrialRunner, "_run_one", run_one)
@@ -216,7 +216,7 @@ def test_ranks_of_edges_are_those_of_scikit_learn(ties):
     scores = random.normal(size=500)
     scores = np.round(scores, 1) if ties else scores
     truth = np.arange(500) < 180
-    expected = average_precision_score(truth, scores), roc_auc_score(truth, scores)
+    expected = roc_auc_score(truth, scores), average_precision_score(truth, scores)
     assert rank_edges(scores, 180) == pytest.approx(expected, abs=1e-12)
 
 
@@ -279,7 +279,7 @@ def test_mistakes_are_errors_that_name_them(tmp_path):
     with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
         efge.tune(path)
     for options, message in {
-        ("metric", "hits"): "without labels, a metric is one of average_precision, auc; got 'hits'",
+        ("metric", "hits"): "without labels, a metric is one of auc, average_precision; got 'hits'",
         ("fits", 0): "fits must be a positive integer; got 0",
         ("budget", -1): "a budget is a positive number of seconds; got -1",
         ("seed", -1): "seed must be an integer from 0 on; got -1",

@@ -101,9 +101,12 @@ def dot_products(vectors: Vectors, first: Rows, second: Rows, mean: Floats | flo
 
 def cosines(vectors: Vectors, first: Rows, second: Rows, mean: Floats | float = 0.0) -> Floats:
     """Return the cosines of pairs of vectors, after a mean is subtracted; that of a zero vector is 0."""
-    products = dot_products(vectors, first, second, mean)
-    squares = dot_products(vectors, first, first, mean), dot_products(vectors, second, second, mean)
-    norms = np.sqrt(squares[0]) * np.sqrt(squares[1])
+    products, norms = np.empty(len(first)), np.empty(len(first))
+    for chunk in _chunks(vectors, len(first)):
+        # To fetch and widen rows takes most of the time; it is done once.
+        u, v = (vectors[rows[chunk]].astype(np.float64) - mean for rows in (first, second))
+        products[chunk] = np.einsum("ij,ij->i", u, v)
+        norms[chunk] = np.sqrt(np.einsum("ij,ij->i", u, u)) * np.sqrt(np.einsum("ij,ij->i", v, v))
     ratios: Floats = np.divide(products, norms, out=np.zeros_like(products), where=norms > 0)
     return ratios
 

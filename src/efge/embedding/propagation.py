@@ -7,7 +7,6 @@ many dimensions there are. The formulas are in docs/mathematics.md.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -17,7 +16,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ive
 from threadpoolctl import ThreadpoolController
 
 from efge.embedding.embedding import Embedding
@@ -26,7 +24,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.sparse import combine_rows
-from efge.linalg import column_signs, scale_by_power_of_two
+from efge.linalg import chebyshev_coefficients, column_signs, scale_by_power_of_two
 from efge.parallel import map_ahead
 from efge.system import available_threads
 
@@ -337,22 +335,6 @@ def _sum_band(vectors: Vectors, propagator: _Propagator, order: int, theta: floa
         _fill_block(blocks[0], columns)
         propagator.total(blocks[0], blocks[1])
         columns[:] = blocks[1][:, : columns.shape[1]]
-
-
-def chebyshev_coefficients(order: int, theta: float) -> list[float]:
-    """Return the first coefficients of exp(-theta t) in Chebyshev polynomials of t, for t from -1 to 1.
-
-    They are modified Bessel functions of theta: I_0, -2 I_1, 2 I_2, -2 I_3, ...
-
-    Examples
-    --------
-    >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(3, 0.5)]
-    [1.0635, -0.5158, 0.0638]
-    """
-    bessel = ive(np.arange(order), theta) * math.exp(theta)
-    bessel[1:] *= 2
-    bessel[1::2] *= -1
-    return [float(coefficient) for coefficient in bessel]
 
 
 def _subtract_filtered(

@@ -66,14 +66,20 @@ def update(
     walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
     fitted: dict[str, Any] = {"neighborhoods_": neighborhood_digests(graph), "visits_": tables.visits}
     if freeze or not len(changed):
-        vectors = transform_graph(model, graph)
+        centers = embedding = Embedding._owning(tables.centers, graph.names)
+        if getattr(model, "center_embedding_", before) is not before:
+            embedding = Embedding._owning(transform_graph(model, graph), graph.names)
     else:
         trained = _train(model, walks, tables, changed, progress, checkpoints)
-        tables = tables._replace(centers=trained.centers, contexts=trained.contexts)
-        vectors, matrix = _filter(model, walks, Embedding._owning(trained.centers, graph.names))
+        tables = tables._replace(contexts=trained.contexts)
+        centers = Embedding._owning(trained.centers, graph.names)
+        embedding, matrix = _filter(model, walks, centers)
         fitted |= {"history_": trained.history} | ({} if matrix is None else {"filter_map_": matrix})
-    _store(model, graph, tables, vectors, fitted)
-    model.drift_ = drift([before, model.embedding_], aligned=True)
+    fitted |= {"embedding_": embedding, "context_embedding_": Embedding._owning(tables.contexts, graph.names)}
+    fitted |= {"center_embedding_": centers} if hasattr(model, "center_embedding_") else {}
+    fitted |= {"diagnostics_": diagnose(graph, centers), "n_updates_": model.n_updates_ + 1}
+    fitted["drift_"] = drift([before, embedding], aligned=True)
+    vars(model).update(fitted)
 
 
 def _check(model: Any) -> None:
@@ -155,28 +161,16 @@ def _train(
     return train(through, model._pair_family(), settings, progress, checkpoints, start=start)
 
 
-def _filter(model: Any, walks: Walks, centers: Embedding) -> tuple[Vectors, Any]:
+def _filter(model: Any, walks: Walks, centers: Embedding) -> tuple[Embedding, Any]:
     """Return the vectors that users see, filtered if the estimator does that, and the filter's matrix."""
     if not hasattr(model, "_filtered"):
-        return centers.vectors, None
+        return centers, None
     filtered, matrix = model._filtered(centers, walks)
     # Other filters than this one keep the axes of the vectors.
     if model._filter_method() != "prone":
-        return filtered.vectors, matrix
+        return filtered, matrix
     alignment = align(model.embedding_, filtered)
     vectors: Vectors = alignment.embedding.vectors.copy()
     isolated = walks.graph.isolated
     vectors[isolated] = centers.vectors[isolated]
-    return vectors, (matrix @ alignment.rotation).astype(np.float32)
-
-
-def _store(model: Any, graph: Graph, tables: _Tables, vectors: Vectors, fitted: dict[str, Any]) -> None:
-    centers = Embedding._owning(tables.centers, graph.names)
-    is_filtered = getattr(model, "center_embedding_", model.embedding_) is not model.embedding_
-    embedding = Embedding._owning(vectors, graph.names) if is_filtered else centers
-    fitted |= {"embedding_": embedding, "context_embedding_": Embedding._owning(tables.contexts, graph.names)}
-    if hasattr(model, "center_embedding_"):
-        fitted["center_embedding_"] = centers
-    fitted["diagnostics_"] = diagnose(graph, centers)
-    fitted["n_updates_"] = model.n_updates_ + 1
-    vars(model).update(fitted)
+    return Embedding._owning(vectors, filtered.names), (matrix @ alignment.rotation).astype(np.float32)

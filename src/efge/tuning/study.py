@@ -148,7 +148,7 @@ class Study:
         --------
         >>> study = efge.tune([(i, (i + s) % 20) for i in range(20) for s in (1, 2)], space={"dim": [2], "window": 2})
         >>> study.to_markdown().splitlines()[0]
-        '| candidate | average_precision | difference | verdict | walks | repeats | seconds |'
+        '| candidate | auc | difference | verdict | walks | repeats | seconds |'
         """
         rows = [
             [

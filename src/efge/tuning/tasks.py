@@ -41,11 +41,11 @@ LAST_SIZE = 0.2
 class LinkTask:
     """Held-out edges are told from as many uniform non-edges, by the inner product or the cosine of two vectors.
 
-    The score is the average precision of whichever of the two is better: the one is better for vectors whose length
-    says something about a node, the other where it does not. Measured in benchmarks/choosing.py.
+    The score is the AUC of whichever of the two is better: the one is better for vectors whose length says something
+    about a node, the other where it does not. Chosen among others in benchmarks/choosing.py.
     """
 
-    metrics = ("average_precision", "auc")
+    metrics = ("auc", "average_precision")
     # How often the best are trained; edges that are held out once are few.
     repeats = 2
     # Test pairs for each training pair, by which repeats are correlated.
@@ -104,14 +104,14 @@ def dots_and_cosines(embedding: Embedding, split: LinkSplit) -> tuple[Floats, Fl
 
 
 def rank_edges(scores: Floats, edges: int) -> tuple[float, float]:
-    """Return average precision and AUC of scores, of which the first `edges` belong to edges.
+    """Return AUC and average precision of scores, of which the first `edges` belong to edges.
 
     They are those of scikit-learn, whose checks take longer than the computation.
 
     Examples
     --------
     >>> rank_edges(np.array([0.9, 0.4, 0.5, 0.1]), edges=2)
-    (0.8333333333333333, 0.75)
+    (0.75, 0.8333333333333333)
     """
     order = np.argsort(-scores, kind="stable")
     ranked = scores[order]
@@ -124,7 +124,7 @@ def rank_edges(scores: Floats, edges: int) -> tuple[float, float]:
     misses = found - hits
     # Pairs of an edge and another pair in the right order; those of equal scores count half.
     right = (gains * (misses[-1] - misses + np.diff(misses, prepend=0.0) / 2)).sum()
-    return precision, float(right / (edges * misses[-1]))
+    return float(right / (edges * misses[-1])), precision
 
 
 class LabelTask:
