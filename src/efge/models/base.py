@@ -249,7 +249,8 @@ class NodeEmbedder:
         from efge.models.new_nodes import transform_graph
 
         self._check_fitted()
-        check_choice("method", method, ("auto", "both", "fold-in", "average", "projection"))
+        if not isinstance(method, str):
+            raise TypeError(f"method is the name of a method, such as 'auto'; got {method!r}")
         vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, self._as_graph(X), method))
         return vectors
 
