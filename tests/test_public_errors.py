@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import linecache
+import shutil
 import traceback
 import warnings
 from pathlib import Path
@@ -69,9 +70,17 @@ def complaints(call, arguments):
     return found
 
 
+@pytest.fixture(scope="module")
+def originals(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("originals")
+    write_files(folder)
+    return folder
+
+
 @pytest.fixture(autouse=True)
-def files(tmp_path, monkeypatch):
-    write_files(tmp_path)
+def files(originals, tmp_path, monkeypatch):
+    # Wrong paths become files, too, which other tests must not find.
+    shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
 
 

@@ -208,7 +208,10 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
         (["embed", "friends.csv", "-o", "v.npz", "-m", "nonesuch:F"], "no module 'nonesuch'"),
         (["embed", "friends.csv", "-o", "v.npz", "-m", "own.py:NoFamily"], "own.py:NoFamily: a family is a class"),
         (["embed", "friends.csv", "-o", "v.npz", "-m", "own.py:Missing"], "own.py has no Missing"),
-        (["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho=1"], "bernoulli: "),
+        (
+            ["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho=1"],
+            "bernoulli has no parameter 'rho'; it has none",
+        ),
         (["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho"], "a family option is name=value"),
         (["embed", "friends.csv", "-o", "v.npz", "--config", "none.toml"], "none.toml: No such file"),
         (["embed", "friends.csv"], "give an output"),

@@ -107,7 +107,7 @@ def test_a_family_of_ones_own_is_named_again(folder):
         (["model.npz", "3", "--family-option", "sigma=2"], "--family-option is a parameter of your own family"),
         (["own.npz", "3"], "own.npz: a file cannot contain your own family, Binomial(trials=3); pass it as family="),
         (["hope.npz", "3"], "hope.npz: HOPE gives pairs of nodes no probability to score; EFGE, Node2Vec and LINE do"),
-        (["v.npz", "3"], "v.npz: a model file has the entry 'format', b'efge model 1'; got b'efge embedding 1'"),
+        (["v.npz", "3"], "v.npz: a model file has the entry 'format', b'efge model 1'; got b'efge embedding 1', which"),
         (["club.csv", "3"], "club.csv: not a readable model file"),
         (["nowhere.npz", "3"], "nowhere.npz: no such file"),
     ],

@@ -81,6 +81,19 @@ def test_other_slots_and_tables_of_anndata_are_read_or_refused(tmp_path):
     assert not (tmp_path / "wrong.h5ad").exists()
 
 
+def test_an_index_of_texts_that_may_be_missing_is_read(tmp_path):
+    """Newer versions of AnnData write the index as a group of values and a mask."""
+    embedding = random_embedding(2, 3, ["ann", "bob"])
+    embedding.save(tmp_path / "v.h5ad")
+    with h5py.File(tmp_path / "v.h5ad", "a") as file:
+        values = file["obs/_index"][()]
+        del file["obs/_index"]
+        group = file.create_group("obs/_index")
+        group.create_dataset("values", data=values, dtype=h5py.string_dtype("utf-8"))
+        group.create_dataset("mask", data=np.zeros(2, bool))
+    assert Embedding.load(tmp_path / "v.h5ad") == embedding
+
+
 def test_a_file_for_neo4j_has_typed_columns_and_arrays(tmp_path):
     random_embedding(4, 3, NAMES[0]).save(tmp_path / "nodes.csv", "neo4j")
     header, *rows = csv.reader((tmp_path / "nodes.csv").read_text("utf-8").splitlines())

@@ -142,6 +142,15 @@ def test_nodes_linked_only_through_new_ones_get_vectors_and_nodes_without_a_path
     assert not embedding[["far", "away", "alone"]].vectors.any()
 
 
+@pytest.mark.parametrize("name", ["EFGE", "Node2Vec", "DeepWalk", "HOPE"])
+def test_new_nodes_of_a_graph_without_edges_get_zeros(fitted, name):
+    model = fitted(name)
+    old = model.embedding_.names.tolist()[0]
+    vectors = model.transform(efge.as_graph([], nodes=[old, "alone" if isinstance(old, str) else 10**9]))
+    np.testing.assert_array_equal(vectors[0], model.embedding_[old])
+    assert not vectors[1].any()
+
+
 def test_self_loops_of_new_nodes_change_nothing_in_means(fitted):
     looped = nx.Graph(GROUPS)
     looped.add_edge(11, 11)

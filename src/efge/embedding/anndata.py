@@ -89,6 +89,9 @@ def _read_names(file: Any, h5py: Any, label: str, size: int) -> list[Hashable]:
         check_uncompressed_size(label, column.size * 8, size)
         return list(column[()].tolist())
     column = group.get(index) if index is not None else None
+    if isinstance(column, h5py.Group):
+        # Texts that may be missing are a group of values and a mask; an index has no missing ones.
+        column = column.get("values")
     if not isinstance(column, h5py.Dataset) or column.ndim != 1:
         raise EmbeddingError("names of nodes are the index of obs; there is none")
     check_uncompressed_size(label, column.size * 8, size)

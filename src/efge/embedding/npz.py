@@ -18,6 +18,11 @@ from efge.graph.names import Fields, Names, encode_utf8
 from efge.io.files import parse_json, read_archive_entry
 
 _MAGIC = b"efge embedding 1"
+# What to do with files of another kind.
+_OTHER_FILES = {
+    _MAGIC: ", which is a file of vectors: model.save and --save-model write models",
+    b"efge model 1": ", which is a model: efge.NodeEmbedder.load reads it, and its embedding_ has the vectors",
+}
 
 
 def write_npz(stream: BinaryIO, vectors: Vectors, names: Names) -> None:
@@ -90,7 +95,8 @@ def check_format(archive: zipfile.ZipFile, magic: bytes, what: str) -> None:
     """Refuse an archive whose entry "format" is another one, or missing."""
     found = read_entry(archive, "format", "|S", 0).item() if has_entry(archive, "format") else None
     if found != magic:
-        raise EmbeddingError(f"{what} has the entry 'format', {magic!r}; got {found!r}")
+        hint = "" if found is None else _OTHER_FILES.get(found, "")
+        raise EmbeddingError(f"{what} has the entry 'format', {magic!r}; got {found!r}{hint}")
 
 
 def has_entry(archive: zipfile.ZipFile, name: str) -> bool:

@@ -58,11 +58,14 @@ function drawLabels(context) {
   const scale = Math.max(0.8, Math.min(1, mapElement.clientWidth / 700));
   const taken = [];
   for (const place of state.places) {
-    const { x } = placePosition(place.x, place.y);
+    const center = placePosition(place.x, place.y);
+    if (center.x < 0 || center.x > mapElement.clientWidth) continue;
     const size = scale * (LABEL_SIZES[0] + (LABEL_SIZES[1] - LABEL_SIZES[0]) * Math.sqrt(place.size / largest));
     context.font = `650 ${size.toFixed(1)}px system-ui, sans-serif`;
     const text = truncate(place.text, 28);
     const half = context.measureText(text).width / 2 + 4;
+    // At the border of the map, a name moves inward.
+    const x = Math.max(half, Math.min(center.x, mapElement.clientWidth - half));
     const boxAt = (y) => [x - half, y - 0.7 * size, x + half, y + 0.7 * size];
     const y = labelHeights(place, half, size).find((height) => isFree(boxAt(height), taken));
     if (y === undefined) continue;

@@ -249,8 +249,13 @@ class NodeEmbedder:
         from efge.models.new_nodes import transform_graph
 
         self._check_fitted()
-        check_choice("method", method, ("auto", "both", "fold-in", "average", "projection"))
-        vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, self._as_graph(X), method))
+        if not isinstance(method, str):
+            raise TypeError(f"method is the name of a method, such as 'auto'; got {method!r}")
+        graph, known = self._as_graph(X), self._new_node_methods()
+        if not len(graph.indices) and "average" in known and method in ("auto", *known):
+            # Walks, which fold-in needs, follow edges; without any edge, all methods give new nodes zeros.
+            method = "average"
+        vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, graph, method))
         return vectors
 
     def _new_node_methods(self) -> tuple[str, ...]:

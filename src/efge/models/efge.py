@@ -227,8 +227,11 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         return as_family(self.family)
 
     def _settings(self) -> Settings:
-        if self.propagate is not None:
-            check_choice("propagate", self.propagate, ["auto", *METHODS])
+        if self.propagate is not None and not (
+            isinstance(self.propagate, str) and self.propagate in ("auto", *METHODS)
+        ):
+            known = f"known: {', '.join(METHODS)}, auto, or propagate=None for no filter"
+            raise ValueError(f"no method {self.propagate!r}; {known}")
         check_choice("init", self.init, INITS)
         check_choice("trainer", self.trainer, TRAINERS)
         for name in ("walks_per_node", "window"):
