@@ -90,8 +90,8 @@ def mutants() -> str:
     return (
         f"On {table.measured}, {tried} changes chosen by chance ({table.origin.removeprefix('written by ')}) in "
         f"{len(table.rows)} modules: {same} have no effect, each for a reason in `tools/mutants.toml`. Of the other "
-        f"{tried - same}, tests noticed {first} at first, and {noticed} ({rate}) once tests were written, or chosen, for "
-        f"those that they had missed. Of {known[0]} changes that tests once missed, they notice {known[3]}."
+        f"{tried - same}, tests noticed {first} at first, and {noticed} ({rate}) once tests were written, or chosen, "
+        f"for those that they had missed. Of {known[0]} changes that tests once missed, they notice {known[3]}."
     )
 
 
