@@ -18,7 +18,9 @@ import sys
 import tempfile
 import time
 import warnings
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from records import Cell, save
 
@@ -36,7 +38,7 @@ def measure(nodes: int, repeats: int) -> None:
     warnings.simplefilter("ignore")
     graph = efge.as_graph(nx.barabasi_albert_graph(nodes, 5, seed=0))
     for name, walks in (("fast", 20), ("reference", 4), ("default", 4)):
-        paper = {"trainer": name, "walks_per_node": walks, "dim": 128, "threads": 1, "seed": 1}
+        paper: dict[str, Any] = {"trainer": name, "walks_per_node": walks, "dim": 128, "threads": 1, "seed": 1}
         model = efge.EFGE(walks_per_node=walks, threads=1, seed=1) if name == "default" else efge.EFGE.paper(**paper)
         model.fit(nx.path_graph(50))
         seconds = []
@@ -64,10 +66,10 @@ def make_unfused(folder: Path) -> Path:
 
 def environments() -> dict[str, dict[str, str]]:
     """Return what to set for each set of processor features."""
-    from numpy._core._multiarray_umath import __cpu_dispatch__  # type: ignore[attr-defined]
-
+    # NumPy lists what it has code for in a module of its own only.
+    dispatched = import_module("numpy._core._multiarray_umath").__cpu_dispatch__
     generic = {"NUMBA_CPU_NAME": "x86-64", "NUMBA_CPU_FEATURES": ""}
-    libraries = {"NPY_DISABLE_CPU_FEATURES": " ".join(__cpu_dispatch__), "OPENBLAS_CORETYPE": "Nehalem"}
+    libraries = {"NPY_DISABLE_CPU_FEATURES": " ".join(dispatched), "OPENBLAS_CORETYPE": "Nehalem"}
     return {"this machine": {}, "generic": generic, "all generic": generic | libraries}
 
 

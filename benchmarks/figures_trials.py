@@ -80,6 +80,21 @@ def soak() -> str:
     return f"Written on {table.measured}, on a machine that had other work:\n\n{table.to_markdown()}"
 
 
+def mutants() -> str:
+    tables = load("mutants")
+    known, found = ([sum(column) for column in zip(*(row[1:] for row in tables[name].rows), strict=True)]
+                    for name in ("known changes", "random changes"))  # fmt: skip
+    table = tables["random changes"]
+    tried, same, first, noticed = found
+    rate = f"{100 * noticed / (tried - same):.0f} %"
+    return (
+        f"On {table.measured}, {tried} changes chosen by chance ({table.origin.removeprefix('written by ')}) in "
+        f"{len(table.rows)} modules: {same} have no effect, each for a reason in `tools/mutants.toml`. Of the other "
+        f"{tried - same}, tests noticed {first} at first, and {noticed} ({rate}) once tests were written, or chosen, "
+        f"for those that they had missed. Of {known[0]} changes that tests once missed, they notice {known[3]}."
+    )
+
+
 def processor_features() -> str:
     found = {(row[0], row[1], row[2]): row[3:] for row in load("trials")["processor features"].rows}
     fused, split = dict.fromkeys(key[0] for key in found)
@@ -241,6 +256,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "fuzzing": fuzzing,
     "fuzzing failures": fuzzing_failures,
     "soak": soak,
+    "mutants": mutants,
     "processor features": processor_features,
     "partition bytes": partition_bytes,
     "partition time": partition_time,

@@ -354,7 +354,14 @@ class Notes:
     def __init__(self) -> None:
         self._path = WORK / "tried.jsonl"
         lines = self._path.read_text("utf-8").splitlines() if self._path.exists() else []
-        self._known: dict[str, dict[str, Any]] = {entry["key"]: entry for entry in map(json.loads, lines)}
+        self._known: dict[str, dict[str, Any]] = {}
+        for entry in map(json.loads, lines):
+            self._known[entry["key"]] = entry | {"by at first": self._first(entry)}
+
+    def _first(self, entry: dict[str, Any]) -> str:
+        """Return who noticed a change when it was tried for the first time."""
+        first: str = self._known.get(entry["key"], {"by at first": entry["by"]})["by at first"]
+        return first
 
     def get(self, key: str) -> dict[str, Any] | None:
         """Return what is noted under a key."""
@@ -362,10 +369,11 @@ class Notes:
 
     def put(self, key: str, **fields: Cell) -> dict[str, Any]:
         """Note something under a key."""
-        entry = self._known[key] = {"key": key, **fields}
+        entry: dict[str, Any] = {"key": key, **fields}
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
-        return entry
+        self._known[key] = entry | {"by at first": self._first(entry)}
+        return self._known[key]
 
 
 def attempt(tree: Tree, notes: Notes, mutant: Mutant, again: bool) -> dict[str, Any]:
@@ -426,10 +434,11 @@ def choose(seed: int, only: str) -> Iterator[Mutant]:
 def record(entries: list[dict[str, Any]], kind: str, program: str) -> None:
     """Print the rate, and write it and the changes that were not noticed into the record."""
     without_effect = equivalents()
-    tried, noticed, same = Counter[str](), Counter[str](), Counter[str]()
+    tried, noticed, first, same = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
     survivors: list[list[Cell]] = []
     for entry in entries:
         tried[entry["file"]] += 1
+        first[entry["file"]] += bool(entry["by at first"])
         if entry["by"]:
             noticed[entry["file"]] += 1
         elif (entry["file"], entry["before"], entry["after"]) in without_effect:
@@ -438,8 +447,11 @@ def record(entries: list[dict[str, Any]], kind: str, program: str) -> None:
             survivors.append([entry["file"], entry["line"], entry["before"], entry["after"]])
     effective = tried.total() - same.total()
     print(f"{noticed.total()} of {effective} changes were noticed; {same.total()} others have no effect")
-    counts: list[list[Cell]] = [[file, tried[file], same[file], noticed[file]] for file in sorted(tried)]
-    save("mutants", f"{kind} changes", ["module", "tried", "without effect", "noticed"], counts, program)
+    counts: list[list[Cell]] = [
+        [name, *(count[name] for count in (tried, same, first, noticed))] for name in sorted(tried)
+    ]
+    columns = ["module", "tried", "without effect", "noticed at first", "noticed"]
+    save("mutants", f"{kind} changes", columns, counts, program)
     save("mutants", f"{kind} changes not noticed", ["module", "line", "before", "after"], survivors, program)
 
 

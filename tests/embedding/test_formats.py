@@ -407,12 +407,13 @@ def test_every_format_is_tested():
     ]
 
 
-@pytest.mark.parametrize("chunk_bytes", [20, 1 << 20])
+@pytest.mark.parametrize("chunk_bytes", [20, 45, 1 << 20])
 def test_a_binary_word2vec_file_with_more_vectors_than_announced_is_refused(tmp_path, monkeypatch, chunk_bytes):
+    """A vector takes 18 bytes: it is larger than a chunk that follows a header, or two are in a chunk, or all."""
     monkeypatch.setattr("efge.embedding.word2vec_binary.CHUNK_BYTES", chunk_bytes)
-    Embedding(np.eye(5), list("abcde")).save(tmp_path / "v.bin", format="word2vec-binary")
+    Embedding(np.eye(4), list("abcd")).save(tmp_path / "v.bin", format="word2vec-binary")
     content = (tmp_path / "v.bin").read_bytes()
-    for announced in (3, 4):
-        (tmp_path / "v.bin").write_bytes(content.replace(b"5 5", b"%d 5" % announced, 1))
-        with pytest.raises(EmbeddingError, match=f"announces {announced} vectors of 5 values; the file has more"):
+    for announced in (2, 3):
+        (tmp_path / "v.bin").write_bytes(content.replace(b"4 4", b"%d 4" % announced, 1))
+        with pytest.raises(EmbeddingError, match=f"announces {announced} vectors of 4 values; the file has more"):
             Embedding.load(tmp_path / "v.bin", format="word2vec-binary")

@@ -16,6 +16,7 @@ from efge.graph.text_lines import TextSource
 MARKET = "%%MatrixMarket matrix "
 
 
+@pytest.mark.filterwarnings("ignore:The default value for `spmatrix`:DeprecationWarning")
 @pytest.mark.parametrize(
     ("header", "body", "expected"),
     [

@@ -20,6 +20,7 @@ def matlab_bytes(content, **options) -> bytes:
     return sink.getvalue()
 
 
+@pytest.mark.filterwarnings("ignore:The default value for `spmatrix`:DeprecationWarning")
 @pytest.mark.parametrize("format_", ["4", "5"])
 @pytest.mark.parametrize("kind", ["sparse", "full", "integers", "complex"])
 def test_matlab_files_are_read_like_scipy_reads_them(write, format_, kind):
