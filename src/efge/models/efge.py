@@ -20,6 +20,7 @@ from efge.graph.graph import Graph
 from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, UpdatableWalkEmbedder
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
+from efge.training.noise import LOW_INFORMATION
 from efge.training.settings import INITS, TRAINERS, Settings
 from efge.training.tables import copy_table
 from efge.training.trainer import Trained
@@ -28,10 +29,10 @@ from efge.walks.walks import Walks
 
 # Contexts are up to this many steps away; in dense graphs, where a few steps lead anywhere, up to fewer.
 _WINDOW, _DENSE_WINDOW = 5, 2
-# A graph is dense if its mean degree is at least this, and the mean information of an edge below that. Graphs from 2.0
-# to 3.5 nats gained by the smaller window (Airports, block graphs, words that occur together), PPI at 3.75 neither
+# A graph is dense if its mean degree is at least this, and the mean information of an edge is low. Graphs from 2.0 to
+# 3.5 nats gained by the smaller window (Airports, block graphs, words that occur together), PPI at 3.75 neither
 # gained nor lost, Wiki at 4.5 lost. Small sparse graphs have little information, too: Dolphins, of mean degree 5, lost.
-_DENSE_DEGREE, _DENSE_INFORMATION = 10.0, 3.6
+_DENSE_DEGREE = 10.0
 # Mean length of filtered vectors, at most. Longer ones, up to 4 as they are trained, are regularized less by a
 # classifier: with 10 % of labels that cost .006 of Micro-F1 on CiteSeer and Cora, and gained up to .004 with 90 %.
 _MAX_MEAN_LENGTH = 2.5
@@ -327,7 +328,7 @@ def choose_window(graph: Graph) -> int:
     (2, 5)
     """
     mean_degree = len(graph.indices) / max(graph.n_nodes, 1)
-    is_dense = mean_degree >= _DENSE_DEGREE and mean_edge_information(graph) < _DENSE_INFORMATION
+    is_dense = mean_degree >= _DENSE_DEGREE and mean_edge_information(graph) < LOW_INFORMATION
     return _DENSE_WINDOW if is_dense else _WINDOW
 
 
