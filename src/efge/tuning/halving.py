@@ -63,7 +63,7 @@ def limit_by_fits(n: int, fits: int | None, repeats: int = 2) -> int:
     Examples
     --------
     >>> limit_by_fits(12, 20), limit_by_fits(12, 13), limit_by_fits(12, 1)
-    (12, 6, 1)
+    (12, 8, 1)
     """
     check_positive_integers(fits=fits)
     if fits is None:
@@ -79,7 +79,7 @@ def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work
     Examples
     --------
     >>> limit_by_time([1.0] * 12, 1000.0, 1.0), limit_by_time([1.0] * 12, 11.0, 1.0)
-    (12, 6)
+    (12, 9)
     """
     if budget is None:
         return len(works)

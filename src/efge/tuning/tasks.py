@@ -88,7 +88,7 @@ def dots_and_cosines(embedding: Embedding, split: LinkSplit) -> tuple[Floats, Fl
     --------
     >>> split = split_links([(0, 1), (1, 2), (2, 0), (2, 3)], 0.3)
     >>> [scores.tolist() for scores in dots_and_cosines(Embedding([[1.0], [1.0], [2.0], [0.0]]), split)]
-    [[2.0, 0.0], [1.0, 0.0]]
+    [[1.0, 0.0], [1.0, 0.0]]
     """
     first, second = np.concatenate([split.test_edges, split.test_non_edges]).T
     vectors = embedding.vectors
