@@ -159,6 +159,9 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--only", default=",".join(TRIALS))
     options = parser.parse_args()
+    # In the background, or with nohup, signals are ignored, and processes that are started here would inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     chosen = options.only.split(",")
     rows: list[list[Cell]] = []

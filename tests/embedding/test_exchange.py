@@ -130,3 +130,9 @@ def test_nodes_of_networkx_carry_their_vectors_there_and_back():
     carrying.nodes["bob"]["z"] = [1.0]
     with pytest.raises(EmbeddingError, match="all vectors must have the same size; got 1, 2"):
         Embedding.from_networkx(carrying, "z")
+
+
+def test_a_name_that_cannot_be_encoded_is_an_error_of_ours_in_a_file_for_neo4j(tmp_path):
+    with pytest.raises(EmbeddingError, match=r"nodes\.csv: "):
+        Embedding([[1.0], [2.0]], ["a", "\ud800"]).save(tmp_path / "nodes.csv", "neo4j")
+    assert not list(tmp_path.iterdir())

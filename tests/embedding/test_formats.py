@@ -417,3 +417,12 @@ def test_a_binary_word2vec_file_with_more_vectors_than_announced_is_refused(tmp_
         (tmp_path / "v.bin").write_bytes(content.replace(b"4 4", b"%d 4" % announced, 1))
         with pytest.raises(EmbeddingError, match=f"announces {announced} vectors of 4 values; the file has more"):
             Embedding.load(tmp_path / "v.bin", format="word2vec-binary")
+
+
+def test_an_output_that_could_not_be_written_is_refused_beforehand(tmp_path):
+    formats.check_writable("-", "csv")
+    formats.check_writable(tmp_path / "v.npz", None)
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        formats.check_writable(tmp_path / "missing" / "v.npz", None)
+    # The projector's folder is made.
+    formats.check_writable(tmp_path / "missing" / "projector", "tensorboard")
