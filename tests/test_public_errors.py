@@ -20,9 +20,6 @@ WRONG = [
     "no such thing", "", -1, 0, 2.5, True, None, float("nan"), float("inf"), 10**30, b"x", [], [3], {"x": 1},
     slice(1, 3), object(), np.ones((2, 3)), np.str_("x"),
 ]  # fmt: skip
-# Functions whose arguments are not all checked yet.
-PENDING = {"Checkpoints", "tune", "Study.to_markdown", "Study.save"}
-UNCHECKED = pytest.mark.xfail(reason="some arguments are not checked yet")
 # Other packages are not there, or a data set cannot be had: the message says so, whatever the argument.
 ELSEWHERE = (ImportError, OSError, efge.DatasetError, efge.ClusterError)
 
@@ -106,7 +103,7 @@ def test_the_arguments_of_a_case_work(name):
         call(**known(arguments))
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[UNCHECKED] if name in PENDING else []) for name in CASES])
+@pytest.mark.parametrize("name", CASES)
 def test_wrong_arguments_are_refused_in_a_sentence(name):
     assert complaints(*CASES[name]) == []
 

@@ -27,7 +27,7 @@ def check_class_weight(class_weight: str | None) -> None:
     --------
     >>> check_class_weight("balanced")
     """
-    if class_weight not in (None, "balanced"):
+    if class_weight is not None and not (isinstance(class_weight, str) and class_weight == "balanced"):
         raise EvaluationError(f"class_weight is 'balanced' or None; got {class_weight!r}")
 
 

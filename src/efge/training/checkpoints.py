@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import __version__
-from efge.errors import CheckpointError
+from efge.errors import CheckpointError, check_folder_path, is_number
 from efge.families.base import Family
 from efge.io.atomic import atomic_write
 from efge.io.files import parse_json
@@ -88,6 +88,7 @@ class Checkpoints:
     """
 
     def __init__(self, folder: str | os.PathLike[str], *, resume: bool = False, every: float = 60.0) -> None:
+        check_folder_path("folder", folder, required=True)
         self.folder = Path(folder)
         self.resume = resume
         self.every = every
@@ -107,6 +108,8 @@ class Checkpoints:
 
     def prepare(self) -> None:
         """Create the folder if it does not exist; refuse one that cannot be used, before any work is done."""
+        if not (is_number(self.every) and self.every >= 0):
+            raise ValueError(f"every is a number of seconds from 0 on; got {self.every!r}")
         self._create_folder()
         if not os.access(self.folder, os.W_OK):
             raise PermissionError(errno.EACCES, "no permission to write into the folder", str(self.folder))

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import efge
-from efge.evaluation.results import markdown
+from efge.errors import check_folder_path
+from efge.evaluation.results import check_digits, markdown
 from efge.graph.graph import Graph
 from efge.io.atomic import atomic_write
 from efge.tuning.advice import losses, varied
@@ -150,6 +151,7 @@ class Study:
         >>> study.to_markdown().splitlines()[0]
         '| candidate | auc | difference | verdict | walks | repeats | seconds |'
         """
+        check_digits(digits)
         rows = [
             [
                 str(row.candidate),
@@ -219,6 +221,8 @@ class Study:
         >>> sorted(os.listdir(folder))
         ['study.json', 'table.csv']
         """
+        check_folder_path("folder", folder, required=True)
+        Path(folder).mkdir(parents=True, exist_ok=True)
         records = self.records()
         text = io.StringIO()
         writer = csv.DictWriter(text, list(dict.fromkeys(name for record in records for name in record)))

@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from efge.errors import EvaluationError, check_positive_integers
+from efge.errors import (
+    EvaluationError,
+    check_folder_path,
+    check_functions,
+    check_positive_integers,
+    check_types,
+    is_number,
+)
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
@@ -105,6 +112,12 @@ def tune(  # noqa: PLR0913
     (2, 'best')
     """
     check_positive_integers(threads=threads)
+    check_functions(progress=progress)
+    check_folder_path("folder", folder)
+    if isinstance(space, str):
+        check_types(path=space)
+    if budget is not None and not is_number(budget):
+        raise EvaluationError(f"a budget is a positive number of seconds; got {budget!r}")
     graph, candidates = as_graph(graph), make_candidates(space)
     task = _make_task(graph, labels, seed, C, class_weight)
     search = _Search(task, candidates, _choose_metric(task, metric), progress)
@@ -120,7 +133,7 @@ def tune(  # noqa: PLR0913
 
 
 def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str | None) -> Task:  # noqa: N803
-    if not C > 0:
+    if not (is_number(C) and C > 0):
         raise EvaluationError(f"C must be positive; got {C!r}")
     if not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise EvaluationError(f"seed must be an integer from 0 on; got {seed!r}")
@@ -132,6 +145,8 @@ def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str |
 
 
 def _choose_metric(task: Task, metric: str | None) -> str:
+    if metric is not None and not isinstance(metric, str):
+        raise EvaluationError(f"metric is the name of a metric, or None; got {metric!r}")
     if isinstance(task, LinkTask) and metric not in (None, *task.metrics):
         raise EvaluationError(f"without labels, a metric is one of {', '.join(task.metrics)}; got {metric!r}")
     if metric is None:
