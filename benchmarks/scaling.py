@@ -54,7 +54,8 @@ SHARED = {
     "initial vectors": ("efge.training.tables.fill_uniform",),
     "rounds": ("efge.kernels.sgd.train",),
 }
-MAX_WORKERS = {"planning": 1, "evaluation": 8}
+# Plans are made by another thread while the workers train.
+MAX_WORKERS = {"evaluation": 8}
 
 Seconds = npt.NDArray[np.float64]
 
@@ -117,9 +118,9 @@ def profile(graph: efge.Graph, walks: int, n_blocks: int | None) -> Profile:
     with timed(SHARED, seconds):
         make_model(walks, 1).fit(graph)
     total = time.process_time() - begin
+    serial = total - sum(seconds.values())
     seconds.pop("rounds")
-    rounds, train_seconds = measure_rounds(graph, walks, n_blocks)
-    serial = max(total - sum(seconds.values()) - train_seconds, 0.0)
+    rounds = measure_rounds(graph, walks, n_blocks)
     # Evaluations, initial vectors and the rest do not depend on the number of walks.
     per_walk = {kind: value * scale for kind, value in seconds.items() if kind in ("walks", "planning")}
     batches = len(graph) * 10 * WALKS_PER_NODE / batch_positions(len(graph))
@@ -127,22 +128,20 @@ def profile(graph: efge.Graph, walks: int, n_blocks: int | None) -> Profile:
     return Profile(rounds * round(scale), seconds | per_walk, serial, calls, call_seconds(), handover_seconds())
 
 
-def measure_rounds(graph: efge.Graph, walks: int, n_blocks: int | None) -> tuple[list[tuple[Seconds, Seconds]], float]:
-    """Return the seconds of the tasks of all rounds, and the processor seconds of training."""
+def measure_rounds(graph: efge.Graph, walks: int, n_blocks: int | None) -> list[tuple[Seconds, Seconds]]:
+    """Return the seconds of the tasks of all rounds."""
     model = make_model(walks, 1)
     settings = model._settings()
     corpus = Corpus(model._make_walks(graph, None), settings.window, 1)
     run = trainer._prepare(corpus, as_family("bernoulli"), settings, n_blocks=n_blocks)
-    rounds, seconds, rate = [], 0.0, cycles_per_second()
+    rounds, rate = [], cycles_per_second()
     for work, _ in corpus.chunks(1 << 40, run.n_blocks):
         n_rounds = -(-(len(work.blocks) - 1) // run.n_blocks) + 3
         ticks = np.zeros((4, n_rounds, max(run.n_blocks, len(run.workspace.current.copy_start))), np.int64)
         timed_train(work._replace(blocks=work.blocks[:1]), run.model, run.config, run.workspace, ticks)
-        begin = time.thread_time()
         used = int(timed_train(work, run.model, run.config, run.workspace, ticks))
-        seconds += time.thread_time() - begin
         rounds += list(_tasks(ticks[:, :used] / rate))
-    return rounds, seconds
+    return rounds
 
 
 def _tasks(seconds: Seconds) -> Iterator[tuple[Seconds, Seconds]]:

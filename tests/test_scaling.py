@@ -23,8 +23,8 @@ def test_the_longest_task_bounds_a_round():
 
 
 def test_what_is_not_divided_takes_its_time_with_any_number_of_workers():
-    measured = made_of([1.0] * 4, [], serial=3.0, shared={"walks": 8.0, "planning": 2.0})
-    assert scaling.predict(measured, 4) == 4.0 + 3.0 + 2.0 + 2.0
+    measured = made_of([1.0] * 4, [], serial=3.0, shared={"walks": 8.0, "evaluation": 16.0})
+    assert scaling.predict(measured, 16) == 4.0 + 3.0 + 0.5 + 2.0
 
 
 def test_workers_come_to_tasks_and_barriers_one_after_the_other():

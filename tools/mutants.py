@@ -72,7 +72,7 @@ TESTS = {
     "kernels/external.py": "tests/graph/test_external.py",
     "kernels/huffman.py": "tests/training/test_huffman.py",
     "kernels/intrinsics.py": f"{_SGD} tests/walks/test_walks.py",
-    "kernels/node2vec.py": "tests/kernels/test_node2vec.py tests/walks/test_walks.py",
+    "kernels/node2vec.py": "tests/kernels/test_node2vec_kernel.py tests/walks/test_walks.py",
     "kernels/random.py": f"tests/walks/test_walks.py tests/training/test_noise.py {_SGD} {_PARTITIONED}",
     "kernels/sgd.py": _SGD,
     "kernels/sgd_partitioned.py": f"{_PARTITIONED} tests/training/partitioned/test_partitioning.py",

@@ -45,7 +45,7 @@ def test_the_line_search_returns_the_objectives_where_it_ends():
     """Of two steps, one is far too long and is halved; the other one is taken as it is."""
     vectors, labels = blobs(100, 5)
     features, members = add_constant(vectors), labels[:, None] == np.arange(2)
-    solver = _NewtonSolver(features, members, 1.0)
+    solver = _NewtonSolver(features, members, 1.0, None)
     gradients = _weighted_sums(features, 0.5 - members)
     steps = gradients * np.array([-50.0, -0.001])
     lengths, objectives = solver._line_search(np.arange(2), steps, features.astype(float) @ steps)

@@ -5,6 +5,7 @@ They are the first step of ProNE, and initial vectors for training on graphs fro
 
 from __future__ import annotations
 
+import math
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -70,7 +71,7 @@ def _compute_information(graph: Graph) -> float:
     total = float(leaving.sum())
     for sums in (leaving, entering if graph.directed else leaving):
         information -= _sum_of_logs(sums)
-    return information / total + np.log(total) if total else np.nan
+    return information / total + math.log(total) if total else math.nan
 
 
 def _sum_of_logs(values: Floats) -> float:
