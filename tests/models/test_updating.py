@@ -256,3 +256,9 @@ def test_a_stream_of_twenty_updates_ends_near_a_fit_from_scratch():
         labels = {name: name // 100 for name in embedding}
         scores.append(efge.node_classification(embedding, labels, ratios=[0.5], repeats=5).summary(0.5).mean)
     assert scores[0] > scores[1] - 0.01
+
+
+def test_an_update_by_new_edges_alone_is_pointed_out():
+    model = efge.EFGE(dim=4, walks_per_node=2, seed=0).fit([(i, (i + 1) % 9) for i in range(9)])
+    with pytest.warns(UserWarning, match="8 of 9 nodes are not in the new graph.*takes the whole graph"):
+        model.partial_fit([("new", 1)])

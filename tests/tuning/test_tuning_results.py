@@ -103,6 +103,15 @@ def test_advice_names_the_parameter_that_matters():
     )
 
 
+def test_defaults_that_were_left_behind_early_are_not_compared_with_the_end():
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.9}}).rows()
+    early = rows[1]._replace(verdict="worse", difference=0.124, fraction=1 / 3)
+    assert advise(rows, early, {}).endswith(
+        " The defaults were 0.124 below the best after 33% of the walks, and were not trained further."
+    )
+    assert advise(rows, early._replace(fraction=1.0), {}).endswith(" The defaults are 0.124 below the best.")
+
+
 def test_links_between_like_and_unlike_nodes_are_told_apart():
     graph, groups = planted_communities(0, nodes=60, also=0.0)
     labels = {node: number for number, group in enumerate(groups) for node in group}

@@ -128,6 +128,8 @@ function listenToMap() {
   mapElement.on("plotly_relayouting", stopHover);
   mapElement.on("plotly_relayout", saveView);
   mapElement.on("plotly_afterplot", drawOverlay);
+  // Plotly follows the size of the window only; the map may change its size without it.
+  new ResizeObserver(() => Plotly.Plots.resize(mapElement).then(drawOverlay, () => undefined)).observe(mapElement);
   mapElement.addEventListener("keydown", mapKey);
   mapElement.addEventListener("pointerdown", stopHover, { capture: true });
 }

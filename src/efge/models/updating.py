@@ -7,6 +7,7 @@ with negatives among all nodes. At the end, the filter is applied to the whole g
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -61,6 +62,7 @@ def update(
     before, owner = model.embedding_, f"the fitted {type(model).__name__}"
     rows = match_rows(graph, before.names, before._index, owner)
     check_direction(model, graph, owner)
+    _warn_if_most_leave(len(before), int((rows >= 0).sum()))
     changed = _changed_edges(model, graph, rows)
     tables = _extend_tables(model, graph, rows, freeze)
     walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
@@ -80,6 +82,16 @@ def update(
     fitted |= {"diagnostics_": diagnose(graph, centers), "n_updates_": model.n_updates_ + 1}
     fitted["drift_"] = drift([before, embedding], aligned=True)
     vars(model).update(fitted)
+
+
+def _warn_if_most_leave(n_before: int, n_kept: int) -> None:
+    if 2 * n_kept < n_before:
+        warnings.warn(
+            f"{n_before - n_kept:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit"
+            " takes the whole graph as it is now, not only what is new",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _check(model: Any) -> None:

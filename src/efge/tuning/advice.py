@@ -90,7 +90,15 @@ def _about_default(default: Row | None) -> str:
         return " The defaults are the best that was tried."
     if default.verdict == "same":
         return " The defaults are as good within noise."
-    return f" The defaults are {default.difference:.3f} below the best." if default.difference > 0 else ""
+    if default.difference <= 0:
+        return ""
+    if default.fraction < 1:
+        # Early in training, candidates differ by how fast they learn, and by more than in the end.
+        return (
+            f" The defaults were {default.difference:.3f} below the best after {default.fraction:.0%} of the walks, and"
+            " were not trained further."
+        )
+    return f" The defaults are {default.difference:.3f} below the best."
 
 
 def explain_windows(graph: Graph, targets: Targets | None) -> dict[str, str]:
