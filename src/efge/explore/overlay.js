@@ -23,6 +23,8 @@ function clearOverlay() {
   const density = window.devicePixelRatio || 1;
   const [width, height] = [mapElement.clientWidth, mapElement.clientHeight].map((size) => Math.round(size * density));
   if (overlayElement.width !== width || overlayElement.height !== height) Object.assign(overlayElement, { width, height });
+  // Until it is drawn again, it keeps the size of the map beneath, which the browser does not stretch either.
+  Object.assign(overlayElement.style, { width: `${mapElement.clientWidth}px`, height: `${mapElement.clientHeight}px` });
   const context = overlayElement.getContext("2d");
   context.setTransform(1, 0, 0, 1, 0, 0);
   context.clearRect(0, 0, width, height / 2);
