@@ -192,3 +192,9 @@ def test_the_advice_for_a_table_of_rows_and_columns_works():
         efge.as_graph(x)
     b = coo_array(x)
     assert efge.as_graph(block_array([[None, b], [b.T, None]])).n_edges == 4
+
+
+def test_a_column_that_begins_with_zero_is_pointed_out_too():
+    frame = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "x"], "rating": [0, 2, 3]})
+    with pytest.warns(UserWarning, match="the column 'rating' is ignored"):
+        assert not efge.as_graph(frame).is_weighted
