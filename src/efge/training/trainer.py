@@ -212,9 +212,9 @@ def _train_chunks(
         is_due = pairs >= monitor.next_evaluation or done >= rate.end()
         if not (is_due or pending.are_complete(rate.end())):
             continue
-        pending.train(run, threads)
+        first_block = pending.train(run, threads)
         if run.workspace.counters[DIVERGED]:
-            place = f"round {int(work.first_block) // run.n_blocks} or soon after it"
+            place = f"round {first_block // run.n_blocks} or soon after it"
             raise divergence_error(run.family, run.settings, place, trained)
         if is_due:
             monitor.evaluate(pairs)
@@ -251,8 +251,9 @@ class _PendingChunks:
         is_end = work.blocks[-1] == len(work.offsets) - 1 or 2 * self.end - self.last_begin >= last
         return is_end or (self.end - self.begin) * self.seconds_per_position >= _SECONDS_PER_CALL
 
-    def train(self, run: _Run, threads: Threads) -> None:
-        """Train all chunks, as one."""
+    def train(self, run: _Run, threads: Threads) -> int:
+        """Train all chunks, as one; return the number of their first block."""
+        first_block = int(self.works[0].first_block)
         blocks = [self.works[0].blocks[:1], *(work.blocks[1:] for work in self.works)]
         start = perf_counter()
         _train_chunk(
@@ -263,6 +264,7 @@ class _PendingChunks:
         )
         self.seconds_per_position = (perf_counter() - start) / max(self.end - self.begin, 1)
         self.works.clear()
+        return first_block
 
 
 def _expected_pairs(run: _Run) -> int:
