@@ -138,7 +138,7 @@ def measure_studies(name: str, graph: efge.Graph, labels: Any) -> None:
     start = time.process_time()
     fitted = efge.EFGE(seed=0, threads=1).fit(graph)
     default = time.process_time() - start
-    rows = [[name, "default", "bernoulli", fitted.window_, "filter", round(default, 2), round(default, 2), ""]]
+    rows = [[name, "default", fitted.family, fitted.window_, "filter", round(default, 2), round(default, 2), ""]]
     for kind, given in (("edges", None), ("labels", labels)):
         start = time.process_time()
         study = efge.tune(graph, given, threads=1)
