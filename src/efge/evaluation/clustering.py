@@ -29,7 +29,7 @@ def cluster_nodes(embedding: Embedding, n_communities: int | None, normalize: bo
     >>> cluster_nodes(Embedding([[0.0], [9.0], [0.1]]), n_communities=2, normalize=False, seed=0).tolist()
     [0, 1, 0]
     """
-    import sklearn.cluster  # noqa: F401, only libraries that are loaded already can be limited
+    import sklearn.cluster
     import sklearn.metrics  # noqa: F401
     from threadpoolctl import threadpool_limits
 
