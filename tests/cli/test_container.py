@@ -57,13 +57,11 @@ def test_a_read_only_root_and_little_shared_memory_are_enough(tmp_path, options)
 
 @only_root
 @pytest.mark.slow
-def test_tuning_and_exploring_need_no_more(tmp_path):
+def test_exploring_needs_no_more(tmp_path):
     efge.Embedding(np.eye(4)).save(tmp_path / "v.npz")
-    (tmp_path / "graph.txt").write_text("".join(f"{i} {(i + step) % 60}\n" for i in range(60) for step in (1, 2, 3)))
-    for command in (["explore", "v.npz", "-o", "page.html"], ["tune", "graph.txt", "-o", "best.npz"]):
-        done = run_in_container(tmp_path, sys.executable, "-m", "efge", "--quiet", *command)
-        assert (done.returncode, done.stderr) == (0, ""), command
-    assert {"page.html", "best.npz"} <= {path.name for path in tmp_path.iterdir()}
+    done = run_in_container(tmp_path, sys.executable, "-m", "efge", "--quiet", "explore", "v.npz", "-o", "page.html")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (tmp_path / "page.html").is_file()
 
 
 @only_root
