@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from records import load, markdown
 
@@ -76,22 +77,31 @@ def fuzzing_failures() -> str:
 
 
 def soak() -> str:
-    table = load("soak")["trials"]
-    return f"Written on {table.measured}, on a machine that had other work:\n\n{table.to_markdown()}"
+    counts: dict[str, list[Any]] = {}
+    for trial, day, claim, tried, failed, minutes in load("soak")["trials"].rows:
+        before = counts.get(trial, [trial, claim, 0, 0, 0.0, ""])
+        total = [before[2] + tried, before[3] + failed, round(before[4] + minutes, 1)]
+        counts[trial] = [trial, claim, *total, max(before[5], day)]
+    table = markdown(["trial", "claim", "tried", "failed", "minutes", "last tried"], counts.values())
+    return f"All counts so far, on machines that had other work:\n\n{table}"
 
 
 def mutants() -> str:
     tables = load("mutants")
-    known, found = ([sum(column) for column in zip(*(row[1:] for row in tables[name].rows), strict=True)]
-                    for name in ("known changes", "random changes"))  # fmt: skip
-    table = tables["random changes"]
-    tried, same, first, noticed = found
-    rate = f"{100 * noticed / (tried - same):.0f} %"
+    rows = []
+    for seed in dict.fromkeys(row[0] for row in tables["random changes"].rows):
+        counts = [row[2:] for row in tables["random changes"].rows if row[0] == seed]
+        tried, same, first, noticed = (sum(column) for column in zip(*counts, strict=True))
+        rates = [f"{count} ({100 * count / (tried - same):.0f} %)" for count in (first, noticed)]
+        rows.append([seed, len(counts), tried, same, *rates])
+    columns = ["seed", "modules", "changes", "without effect", "noticed at first", "noticed"]
+    known = [row[2:] for row in tables["known changes"].rows]
+    missed, _, _, now = (sum(column) for column in zip(*known, strict=True))
     return (
-        f"On {table.measured}, {tried} changes chosen by chance ({table.origin.removeprefix('written by ')}) in "
-        f"{len(table.rows)} modules: {same} have no effect, each for a reason in `tools/mutants.toml`. Of the other "
-        f"{tried - same}, tests noticed {first} at first, and {noticed} ({rate}) once tests were written, or chosen, "
-        f"for those that they had missed. Of {known[0]} changes that tests once missed, they notice {known[3]}."
+        f"{markdown(columns, rows)}\n\n"
+        "Each seed chose other changes by chance. `tools/mutants.toml` has the reason why some have no effect. Tests"
+        " were written, or chosen, for those that they had missed at first; so the first of the two rates is the one to"
+        f" expect of other changes. Of {missed} changes that tests once missed, they notice {now}."
     )
 
 

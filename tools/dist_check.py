@@ -4,7 +4,8 @@
 
 Everything happens in a temporary folder, from a copy of the files that git tracks. The program checks that
 
-- a working tree with untracked files gives the same wheel and archive, byte for byte, as a clean one;
+- a working tree with untracked files, of a user whose files are private, in another language and time zone, gives the
+  same wheel and archive, byte for byte, as a clean one;
 - the archive has exactly the tracked files and PKG-INFO; the wheel has exactly the package and its metadata;
 - a wheel built from the archive equals the wheel, byte for byte;
 - both are small, and a registry of packages can show their description (twine check --strict);
@@ -23,6 +24,8 @@ import tarfile
 import tempfile
 import venv
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -126,6 +129,31 @@ def check_contents(sdist: Path, wheel: Path, tracked: set[str]) -> None:
         require_same(set(archive.namelist()), package | {f"{info}/{name}" for name in METADATA}, "the wheel")
 
 
+def make_dirty_tree(tracked: set[str], target: Path) -> Path:
+    """Copy files of the repository into a new folder with untracked ones, all of them readable by their owner only."""
+    tree = copy_tree(tracked, target)
+    for name in JUNK:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text("junk\n")
+    for path in tree.rglob("*"):
+        path.chmod(path.stat().st_mode & 0o700)
+    return tree
+
+
+@contextmanager
+def elsewhere() -> Iterator[None]:
+    """Run commands as on the machine of somebody else: another language, time zone, and mode of new files."""
+    before = {name: os.environ.get(name) for name in ("LC_ALL", "TZ")}
+    os.environ.update(LC_ALL="C", TZ="Pacific/Kiritimati")
+    umask = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(umask)
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
 def build_all(folder: Path, tracked: set[str]) -> tuple[Path, Path]:
     """Build archive and wheel with the oldest allowed builder: from a clean tree, a dirty one, and the archive."""
     lowest = re.search(r'requires = \["hatchling>=([\d.]+)"\]', (ROOT / "pyproject.toml").read_text("utf-8"))
@@ -133,13 +161,9 @@ def build_all(folder: Path, tracked: set[str]) -> tuple[Path, Path]:
     builder = make_environment(folder / "builder", f"hatchling=={lowest[1]}")
     sdist, wheel = build(builder, copy_tree(tracked, folder / "clean"), folder / "dist", "sdist", "wheel")
 
-    dirty = copy_tree(tracked, folder / "dirty")
-    for name in JUNK:
-        (dirty / name).parent.mkdir(parents=True, exist_ok=True)
-        (dirty / name).write_text("junk\n")
-    for first, again in zip(
-        (sdist, wheel), build(builder, dirty, folder / "dist-dirty", "sdist", "wheel"), strict=True
-    ):
+    with elsewhere():
+        others = build(builder, make_dirty_tree(tracked, folder / "dirty"), folder / "dist-dirty", "sdist", "wheel")
+    for first, again in zip((sdist, wheel), others, strict=True):
         require(first.read_bytes() == again.read_bytes(), f"{first.name} differs when built in a dirty tree")
 
     with tarfile.open(sdist) as archive:

@@ -2,8 +2,8 @@
 
     python tools/soak.py [--minutes 60] [--only interrupts,kills]
 
-Each trial runs for its part of the time. The table goes into benchmarks/results/soak.json, which
-`make figures` shows in docs/reliability.md.
+Each trial runs for its part of the time. Its counts are added to those of the same day in
+benchmarks/results/soak.json, which `make figures` shows in docs/reliability.md.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
-from records import Cell, save  # noqa: E402
+from records import Cell, load, save  # noqa: E402
 
 # Prints a line when signals are handled.
 STARTED = """
@@ -153,6 +155,14 @@ TRIALS: dict[str, Callable[[Path, float], Counts]] = {
 }
 
 
+def add_counts(rows: list[list[Cell]], row: list[Any]) -> list[Cell]:
+    """Return a row with the counts of the same trial on the same day added, if the record has one."""
+    *about, tried, failed, minutes = row
+    for _, _, _, tried_before, failed_before, minutes_before in [old for old in rows if old[:2] == row[:2]]:
+        tried, failed, minutes = tried + tried_before, failed + failed_before, minutes + minutes_before
+    return [*about, tried, failed, round(minutes, 1)]
+
+
 def main() -> None:
     """Run all trials, or some of them, each for its part of the time."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -164,14 +174,16 @@ def main() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(ROOT / "src"), os.environ.get("PYTHONPATH")]))
     chosen = options.only.split(",")
-    rows: list[list[Cell]] = []
     for name in chosen:
         with tempfile.TemporaryDirectory(prefix="soak-") as folder:
             start = time.monotonic()
             tried, failed = TRIALS[name](Path(folder), start + 60 * options.minutes / len(chosen))
-            rows.append([name, (TRIALS[name].__doc__ or ""), tried, failed, round((time.monotonic() - start) / 60, 1)])
-            _report(name, f"{tried} tried, {failed} failed")
-    save("soak", "trials", ["trial", "claim", "tried", "failed", "minutes"], rows, "tools/soak.py", key=1)
+        today = datetime.now(timezone.utc).date().isoformat()
+        minutes = (time.monotonic() - start) / 60
+        row = add_counts(load("soak")["trials"].rows, [name, today, TRIALS[name].__doc__, tried, failed, minutes])
+        columns = ["trial", "day", "claim", "tried", "failed", "minutes"]
+        save("soak", "trials", columns, [row], "tools/soak.py", key=2)
+        _report(name, f"{tried} tried, {failed} failed")
 
 
 if __name__ == "__main__":

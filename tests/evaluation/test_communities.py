@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -42,6 +46,33 @@ def test_the_number_of_communities_is_chosen_on_a_sample_of_many_nodes():
     labels = random.integers(5, size=6000)
     found = communities(efge.Embedding(8 * np.eye(5)[labels] + random.normal(size=(6000, 5))))
     assert found.ari(dict(enumerate(labels.tolist()))) > 0.99
+
+
+def test_k_means_uses_one_thread_even_when_it_loads_its_libraries_first():
+    # Several threads would add sums in the order in which they finish, so that the number of cores could show.
+    script = """
+import numpy as np
+from threadpoolctl import threadpool_info
+from efge import Embedding
+from efge.evaluation import clustering
+
+k_means = clustering._k_means
+
+
+def watched(*arguments):
+    labels = k_means(*arguments)
+    print({library["num_threads"] for library in threadpool_info()})
+    return labels
+
+
+clustering._k_means = watched
+clustering.cluster_nodes(Embedding(np.arange(40.0).reshape(20, 2)), n_communities=2, normalize=False, seed=0)
+"""
+    threads = {"OMP_NUM_THREADS": "3", "OPENBLAS_NUM_THREADS": "3"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | threads, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "{1}\n"
 
 
 def test_normalizing_makes_only_directions_count():

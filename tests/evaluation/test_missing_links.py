@@ -84,6 +84,13 @@ class Peak(efge.Family):
         return -2 * x**2 * (s - 1.0)
 
 
+@pytest.mark.parametrize("factor", [8.0, 1.0, 0.125])
+def test_bounds_of_products_do_not_grow_when_centers_are_longer_than_contexts(factor):
+    table = np.array([[3.0, 4.0], [6.0, 8.0]], np.float32)
+    rows, columns = module._bounding_lengths(factor * table, table, directed=False)
+    assert np.outer(rows, columns) == pytest.approx(factor * np.outer([5, 10], [5, 10]), rel=1e-4)
+
+
 def test_families_whose_odds_rise_and_fall_are_scored_in_full():
     graph = random_graph(3, False, weighted=False)
     model = efge.EFGE(Peak(), dim=4, walks_per_node=2, seed=1, threads=1).fit(graph)

@@ -203,3 +203,22 @@ def test_decimals_are_parsed_if_mantissa_and_power_of_ten_are_exact_floats(text,
     (value,) = parse_weights([text])
     assert np.isnan(value) == (not is_parsed)
     assert not is_parsed or value == float(text)
+
+
+def test_keys_are_numbered_until_two_thirds_of_the_slots_are_taken():
+    slots, ahead = 1 << 12, kernel._AHEAD
+    keys = np.zeros((slots, 2), np.uint64)
+    keys[:, 0] = np.arange(1, slots + 1)
+    numbers, firsts = np.empty(slots, np.int32), np.empty(slots, np.int64)
+    table = np.zeros((slots, 2), np.uint64), np.full(slots, -1, np.int32)
+    stop, count = kernel.number_keys(keys, 0, *table, numbers, 0, firsts)
+    assert stop == count == 2 * slots // 3 // ahead * ahead
+    assert numbers[:count].tolist() == firsts[:count].tolist() == list(range(count))
+
+
+def test_names_are_joined_by_spaces_to_lines():
+    names = Fields.from_texts(["a", "bc", "d"])
+    data = np.empty(9, np.uint8)
+    lines = np.array([0, 1, 0, 2]), np.array([0, 2, 4])
+    assert kernel.join_names(*lines, names.data, np.append(names.starts, len(names.data)), data) == 9
+    assert data.tobytes() == b"a bc\na d\n"

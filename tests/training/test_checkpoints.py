@@ -198,6 +198,15 @@ def test_slow_saves_are_made_less_often(tmp_path, seconds_ago, saved):
     assert files(tmp_path) == ["checkpoint-1000000.efge"] * saved
 
 
+def test_an_old_checkpoint_that_somebody_else_deletes_first_is_no_error(tmp_path, monkeypatch):
+    checkpoints = Checkpoints(tmp_path, every=1)
+    found = checkpoints._paths
+    monkeypatch.setattr(checkpoints, "_paths", lambda: [*found(), *(tmp_path / f"deleted-{i}" for i in range(9))])
+    checkpoints._last_save = time.monotonic() - 1000
+    checkpoints.save_if_due(TrainingState(10**6), (np.zeros((2, 2), np.float32),))
+    assert files(tmp_path) == ["checkpoint-1000000.efge"]
+
+
 def test_a_folder_that_cannot_be_written_is_an_error_that_names_it(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(OSError, match="file"):

@@ -115,11 +115,19 @@ def _run(is_stopped: Callable[[], bool]) -> int:
     except (ValueError, ImportError, efge.TrainingError, efge.ClusterError) as error:
         return _fail(str(error), error)
     except OSError as error:
-        return _fail(f"{error.filename or 'output'}: {error.strerror or error}", error)
+        return _fail(_describe_system_error(error), error)
     except MemoryError as error:
         details = f": {error}" if str(error) else ""
         return _fail(f"not enough memory{details}; choose a smaller --dim or a smaller graph", error)
     return code if isinstance(code, int) else 0
+
+
+def _describe_system_error(error: OSError) -> str:
+    message = error.strerror or str(error)
+    # Compiled code and what is only written later need a folder, which a container may not have.
+    if isinstance(error, FileNotFoundError) and error.filename is None:
+        return f"{message}; set TMPDIR to a folder that can be written to"
+    return f"{error.filename or 'output'}: {message}"
 
 
 def _invoke(is_stopped: Callable[[], bool]) -> Any:

@@ -29,6 +29,8 @@ def cluster_nodes(embedding: Embedding, n_communities: int | None, normalize: bo
     >>> cluster_nodes(Embedding([[0.0], [9.0], [0.1]]), n_communities=2, normalize=False, seed=0).tolist()
     [0, 1, 0]
     """
+    import sklearn.cluster
+    import sklearn.metrics  # noqa: F401
     from threadpoolctl import threadpool_limits
 
     check_positive_integers(n_communities=n_communities)
