@@ -152,12 +152,18 @@ import contextlib, sys, efge.cli
 sys.argv = ["efge", "--help"]
 with contextlib.suppress(SystemExit): efge.cli.main()
 """
+# What takes more of the help's time than everything else of it together.
+NOT_FOR_HELP = {"rich", "pydantic", "numpy", "efge.cli.embed", "efge.cli.evaluate", "efge.cli.options", "hashlib"}
 HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch", "ray"}
 
 
 @pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])
 def test_start_loads_nothing_heavy(code):
     assert not loaded_modules(code) & HEAVY
+
+
+def test_help_loads_no_command_and_no_formatter():
+    assert not loaded_modules(HELP + "pass") & NOT_FOR_HELP
 
 
 @pytest.mark.parametrize("model", ["HOPE", "NetMF", "ProNE"])
