@@ -23,6 +23,7 @@ _VERBOSITY_FLAGS = ("--quiet", "--verbose", "--debug")
 # Base class of Typer's errors about wrong options; the module that holds it differs between versions.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
+
 class _Group(TyperGroup):
     """The commands; one is imported when it is called. Verbosity flags stand before or after its name."""
 

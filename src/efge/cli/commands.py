@@ -1,7 +1,7 @@
 """All commands: the module of each, a summary for the help, and an example.
 
-The help lists them without importing their modules, most of whose time would be lost; a test compares the summaries with
-the commands.
+The help lists them without importing their modules, which would take most of its time; a test compares the summaries
+with the commands.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ COMMANDS = {
     ),
     "info": Command(
         "info",
-        "Print what was read and guessed, statistics of the graph, what looks wrong, and the memory and time to embed it.",
+        "Print what was read and guessed, statistics of the graph, what looks wrong, and the memory and time to embed"
+        " it.",
         "efge info friends.csv",
     ),
     "convert-graph": Command(
