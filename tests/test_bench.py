@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import bench
+import time_to_quality
 from arena import Case
 
 
@@ -63,3 +64,22 @@ def test_all_groups_take_less_than_eighty_minutes():
 @pytest.mark.skipif(sys.platform != "linux", reason="read from the files of Linux")
 def test_the_record_names_the_caches():
     assert all(size[-1] in "KM" for size in bench.caches().values())
+
+
+def test_the_fastest_method_that_reaches_a_score_is_compared():
+    scores = {"efge": (4.0, 0.8), "efge, 12 walks": (2.0, 0.75), "efge, 6 walks": (1.0, 0.6), "pecanpy": (50.0, 0.7)}
+    rows = [
+        {"network": "cora", "method": method, "seconds": seconds, "Micro-F1": score}
+        for method, (seconds, score) in scores.items()
+    ]
+    elsewhere = {"network": "wiki", "method": "efge", "seconds": 0.1, "Micro-F1": 0.9}
+    best = {"network": "cora", "method": "grape", "seconds": 9.0, "Micro-F1": 0.85}
+    summary = time_to_quality.summarize([*rows, elsewhere, best])
+    assert summary == [["cora", "pecanpy", 0.7, "efge, 12 walks", 0.75, 25.0]]
+
+
+def test_edges_are_numbered_once_and_labels_follow_the_rows(networks):
+    edges, classes = time_to_quality.load_numbered("cora")
+    assert (edges.shape, len(classes)) == ((5278, 2), 2708)
+    assert (edges[:, 0] < edges[:, 1]).all()
+    assert len({label for label in classes if label is not None}) == 7
