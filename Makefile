@@ -5,7 +5,7 @@
 # make figures fill every figure of README and documentation from the records in benchmarks/results
 # make test-slow  the tests that take half a minute or more each
 # make coverage  the tests, and how much of the code they cover (half as slow again: tracing slows compilation too)
-# make bench   speed and memory compared with other tools, into the record (slow; wants a quiet machine)
+# make bench   speed and memory compared with other tools, into the record; continues where it stopped (90 minutes; wants a quiet machine)
 # make fuzz    hostile input for every reader: make fuzz RUNS=1000000; counts and failing inputs go to .fuzz/
 # make mutants  small changes of the code that tests have to notice: make mutants COUNT=200; continues where it stopped (hours)
 # make soak    kills, interrupts, small disks, hostile input and changes of the code for an hour, into one table: make soak MINUTES=60
@@ -73,6 +73,7 @@ figures: $(VENV)/test.stamp
 bench: $(VENV)/test.stamp $(BENCH_VENV)/peers.stamp $(BASELINES_VENV)/peers.stamp
 	$(VENV)/bin/python benchmarks/bench.py
 	$(VENV)/bin/python benchmarks/roofline.py
+	$(VENV)/bin/python benchmarks/time_to_quality.py
 	$(VENV)/bin/python benchmarks/figures.py
 
 scaling: $(VENV)/test.stamp
@@ -181,5 +182,5 @@ $(AUDIT_VENV)/audit.stamp:
 	touch $@
 
 clean:
-	rm -rf $(VENVS) .coverage .fuzz .quality .choosing .mutants build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENVS) .coverage .fuzz .quality .bench .choosing .mutants build dist docs/_build docs/api docs/gallery .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -88,6 +88,22 @@ class Case:
         median, spread = statistics.median(values), f"{min(values):.3g} to {max(values):.3g}"
         target = Target(what, f"at most {maximum:g}{unit}", f"{median:.3g}{unit}", spread, median <= maximum)
         self.targets.append(target)
+
+
+class Finished:
+    """What an interrupted program has finished, one name a line of a file; once all of it is, the file is removed."""
+
+    def __init__(self, path: Path, everything: Iterable[str]) -> None:
+        self.path, self._everything = path, set(everything)
+        self.names = path.read_text("utf-8").splitlines() if path.exists() else []
+
+    def add(self, name: str) -> None:
+        self.names.append(name)
+        if set(self.names) >= self._everything:
+            self.path.unlink(missing_ok=True)
+            return
+        self.path.parent.mkdir(exist_ok=True)
+        self.path.write_text("".join(f"{finished}\n" for finished in self.names), "utf-8")
 
 
 # Runs.

@@ -1,11 +1,12 @@
 """Compare speed and memory with other libraries, and report which targets are met.
 
-    python benchmarks/bench.py [--only training walks ...] [--repeats 5] [--out benchmarks/results]
+    python benchmarks/bench.py [--only training walks ...] [--repeats 3] [--out benchmarks/results]
 
 The other libraries have their own environments (see the Makefile). Each run is a new process. The tools of a case run
 alternately, and a ratio is the median of the ratios of consecutive runs, because the speed of a machine drifts. After
-each case, ``bench.json`` is written with all measurements; cases that are not run keep their earlier results.
-`figures.py` shows the record on the pages.
+each group of cases, ``bench.json`` is written with all measurements; cases that are not run keep their earlier results.
+Stop this program at any time, and start it again to continue: finished groups are listed in .bench until all are, and
+``--only`` measures groups again. `figures.py` shows the record on the pages.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import efge
-from arena import HERE, PYTHON, Case, Inputs, Target, command, contestant
+from arena import HERE, PYTHON, Case, Finished, Inputs, Target, command, contestant
 
 PACKAGES = {"peers": ["ensmallen", "csrgraph", "fastnode2vec", "pecanpy", "gensim"]}
 PACKAGES |= {"baselines": ["karateclub", "nodevectors"]}
 SPLITS_COMPARED = 3
+FINISHED = HERE.parent / ".bench" / "finished.txt"
 OUR_PACKAGES = ["efge", "numpy", "scipy", "numba", "llvmlite", "scikit-learn", "gensim"]
 
 
@@ -129,7 +131,7 @@ def startup(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     embed = command(script, "embed", inputs.karate, "-o", inputs.folder / "karate.npz", "--seed", 1, "--force")
     embed()
     case.take_turns({"efge embed, karate club": embed, "efge --help": command(script, "--help")}, 2 * options.repeats)
-    for name, maximum in (("efge embed, karate club", 2.0), ("efge --help", 0.4)):
+    for name, maximum in (("efge embed, karate club", 1.0), ("efge --help", 0.2)):
         case.add_max_value(name, [run["seconds"] for run in case.successful(name)], maximum, " s")
     return [case]
 
@@ -184,7 +186,7 @@ def baselines(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
         }
         case.take_turns({tool: contestant("fit", tool, details) for tool in ("efge", *others)}, min(2, options.repeats))
         for peer in others:
-            case.add_min_ratio(f"{method} vs {peer}", "efge", peer, 1)
+            case.add_min_ratio(f"{method} vs {peer}", "efge", peer, 2)
         cases.append(case)
     return cases
 
@@ -227,16 +229,23 @@ def quality(inputs: Inputs, options: argparse.Namespace) -> list[Case]:
     return cases
 
 
-CASES: dict[str, Callable[[Inputs, argparse.Namespace], list[Case]]] = {
-    "startup": startup,
-    "training": training,
-    "threads": threads,
-    "walks": walks,
-    "growth": growth,
-    "baselines": baselines,
-    "evaluation": evaluation,
-    "quality": quality,
-    "files": files,
+class Group(NamedTuple):
+    """A group of cases, and the minutes that it takes on a machine with two cores and three repeats."""
+
+    measure: Callable[[Inputs, argparse.Namespace], list[Case]]
+    minutes: int
+
+
+GROUPS = {
+    "startup": Group(startup, 1),
+    "training": Group(training, 10),
+    "threads": Group(threads, 3),
+    "walks": Group(walks, 6),
+    "growth": Group(growth, 3),
+    "baselines": Group(baselines, 8),
+    "evaluation": Group(evaluation, 3),
+    "quality": Group(quality, 4),
+    "files": Group(files, 36),
 }
 
 
@@ -247,7 +256,8 @@ def machine() -> dict[str, Any]:
     lines = Path("/proc/cpuinfo").read_text().splitlines()
     model = next((line.split(":")[1].strip() for line in lines if line.startswith("model name")), platform.processor())
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    system = {"cpu": model, "cores": os.cpu_count(), "memory": memory, "system": platform.platform()}
+    system = {"cpu": model, "cores": os.cpu_count(), "caches": caches(), "memory": memory}
+    system["system"] = platform.platform()
     versions = {"python": platform.python_version()} | {name: version(name) for name in OUR_PACKAGES}
     for home, names in PACKAGES.items():
         code = f"from importlib.metadata import version as v; print(*[v(name) for name in {names!r}])"
@@ -255,6 +265,13 @@ def machine() -> dict[str, Any]:
         installed = done.stdout.split() or ["not installed"] * len(names)
         versions |= dict(zip(names, installed, strict=True))
     return system | {"versions": versions}
+
+
+def caches() -> dict[str, str]:
+    """Return the size of each cache of the first core, such as {"L1 Data": "32K", "L2 Unified": "1024K"}."""
+    folders = sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*"))
+    read = [{name: (folder / name).read_text().strip() for name in ("level", "type", "size")} for folder in folders]
+    return {f"L{cache['level']} {cache['type']}": cache["size"] for cache in read}
 
 
 def write_record(folder: Path, cases: dict[str, Case]) -> None:
@@ -276,16 +293,21 @@ def read_report(folder: Path) -> dict[str, Case]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="+", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=list(GROUPS), help="measure these groups, finished or not")
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--walks", type=int, default=80, help="walks from each node in the case file to file")
     parser.add_argument("--out", type=Path, default=HERE / "results")
+    parser.add_argument("--finished", type=Path, default=FINISHED, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    finished = Finished(options.finished, GROUPS)
+    names = options.only or [name for name in GROUPS if name not in finished.names]
     cases = read_report(options.out)
     with tempfile.TemporaryDirectory() as folder:
-        for name in options.only:
+        for number, name in enumerate(names):
+            left = sum(GROUPS[other].minutes for other in names[number:])
+            print(f"{name}: about {GROUPS[name].minutes} minutes; {left} until the end", file=sys.stderr, flush=True)
             try:
-                new_cases = CASES[name](Inputs(Path(folder)), options)
+                new_cases = GROUPS[name].measure(Inputs(Path(folder)), options)
             except efge.DatasetError as error:
                 print(f"{name} is skipped: {error}", file=sys.stderr)
                 continue
@@ -294,6 +316,8 @@ def main() -> None:
                 case.measured_at = now
                 cases[case.name] = case
             write_record(options.out, cases)
+            if not options.only:
+                finished.add(name)
     targets = [target for case in cases.values() for target in case.targets]
     for target in targets:
         print(f"{target.what}: {target.measured} ({target.spread}), wanted {target.wanted}")

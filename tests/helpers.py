@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from numba import njit
 from sklearn.utils import estimator_checks
 
 import efge
@@ -27,6 +28,11 @@ class CommandResult(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
+
+
+def callable_from_python(helper):
+    """Return a function that kernels call as one that Python can call."""
+    return njit(fastmath=helper.targetoptions.get("fastmath", False))(helper.py_func)
 
 
 def run(*arguments, cwd="."):

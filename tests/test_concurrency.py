@@ -223,12 +223,25 @@ def test_processes_that_fill_one_empty_cache_do_not_disturb_each_other(tmp_path)
     assert count_rows(tmp_path / "cache").communicate() == ("[1, 0, 2] 1\n", "")
 
 
+def test_compilation_is_announced_and_loading_from_the_cache_is_not(tmp_path):
+    listen = "from efge.kernels.caching import before_compilation\nbefore_compilation.append(lambda: print('now'))\n"
+    environment = ENVIRONMENT | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    outputs = [
+        subprocess.run(
+            [sys.executable, "-c", listen + SMALLEST], env=environment, capture_output=True, text=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert outputs == ["now\n[1, 0, 2] 0\n", "[1, 0, 2] 1\n"]
+
+
 @pytest.mark.parametrize("cache", ["file/cache", "/proc/efge", "not/yet/there"])
 def test_a_cache_that_cannot_be_written_only_costs_compilation(tmp_path, cache):
     (tmp_path / "file").write_text("")
     # The folder of the sources cannot hold the cache either: it is a copy, with a file where the cache would be.
     source = Path(efge.__file__).parent
-    for name in ("__init__.py", "__init__.pyi", "kernels/__init__.py", "kernels/common.py", "kernels/csr.py"):
+    kernels = ("kernels/__init__.py", "kernels/caching.py", "kernels/common.py", "kernels/csr.py")
+    for name in ("__init__.py", "__init__.pyi", *kernels):
         (tmp_path / "efge" / name).parent.mkdir(exist_ok=True)
         (tmp_path / "efge" / name).write_bytes((source / name).read_bytes())
     (tmp_path / "efge" / "kernels" / "__pycache__").write_text("")

@@ -152,12 +152,37 @@ import contextlib, sys, efge.cli
 sys.argv = ["efge", "--help"]
 with contextlib.suppress(SystemExit): efge.cli.main()
 """
+# What takes more of the help's time than everything else of it together.
+NOT_FOR_HELP = {"rich", "pydantic", "numpy", "efge.cli.embed", "efge.cli.evaluate", "efge.cli.options", "hashlib"}
 HEAVY = {"sklearn", "matplotlib", "pyarrow", "numba", "scipy", "pandas", "polars", "networkx", "igraph", "torch", "ray"}
 
 
 @pytest.mark.parametrize("code", ["import efge", HELP + "pass"], ids=["import efge", "efge --help"])
 def test_start_loads_nothing_heavy(code):
     assert not loaded_modules(code) & HEAVY
+
+
+def test_help_loads_no_command_and_no_formatter():
+    assert not loaded_modules(HELP + "pass") & NOT_FOR_HELP
+
+
+EMBED = """
+import contextlib, sys, efge.cli
+sys.argv = ["efge", "--quiet", "embed", {graph!r}, "-o", {output!r}, "--force"]
+with contextlib.suppress(SystemExit): efge.cli.main()
+"""
+# What Numba needs only to compile, and libraries for other formats, models and outputs.
+NOT_FOR_EMBED = {"numba.np.linalg", "scipy.linalg", "scipy.sparse", "scipy.special", "rich", "efge.cli.evaluate"}
+
+
+def test_to_embed_a_small_graph_loads_no_compiler_and_no_linear_algebra(tmp_path):
+    graph = str(ROOT / "examples" / "les_miserables.csv")
+    code = EMBED.format(graph=graph, output=str(tmp_path / "vectors.npz"))
+    # The first run may have to compile.
+    loaded_modules(code + "pass")
+    loaded = loaded_modules(code + "pass")
+    assert "efge.kernels.sgd" in loaded
+    assert not loaded & (HEAVY - {"numba", "scipy"} | NOT_FOR_EMBED)
 
 
 @pytest.mark.parametrize("model", ["HOPE", "NetMF", "ProNE"])

@@ -18,9 +18,12 @@ class Commands(SphinxDirective):
         """Ask the program for its commands."""
         from typer.main import get_command
 
-        from efge.cli.app import app
+        from efge.cli.app import app, load_command
+        from efge.cli.commands import COMMANDS
 
         root: Any = get_command(app)
+        # The program imports a command when it is called; until then, the root has only its name.
+        root.commands = {name: load_command(name) for name in COMMANDS}
         return [self._section(path, command) for path, command in _commands(root, "efge")]
 
     def _section(self, path: str, command: Any) -> nodes.section:

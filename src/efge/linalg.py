@@ -4,22 +4,32 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import connected_components
-from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigs, eigsh
-from scipy.special import ive
 
 from efge.errors import GraphError, is_number
+
+# SciPy is imported where it is used: training on most graphs needs none of it.
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 # Up to this size, dense methods are faster than iteration.
 MAX_DENSE_SIZE = 512
 # Maximum number of restarts; without it, iteration would take days where eigenvalues are close to each other.
 _MAX_RESTARTS = 3000
+# Below this number of eigenvalues, a filter does not pay.
+_MIN_FILTERED = 32
+# Degree of the polynomial that filters eigenvalues: from 8 on the time stays the same, while digits are lost.
+_FILTER_DEGREE = 8
+# Maximum number of restarts with a filter; mostly, a few suffice.
+_FILTERED_RESTARTS = 20
+# Eigenvalues above the filter's bound, as a multiple of those that are wanted: the estimate of their number is rough.
+_SPARE = 1.25
+# Random vectors and steps of that estimate.
+_PROBES, _PROBE_STEPS = 8, 60
 
 
 def scale_by_power_of_two(matrix: csr_array) -> tuple[csr_array, int]:
@@ -29,12 +39,27 @@ def scale_by_power_of_two(matrix: csr_array) -> tuple[csr_array, int]:
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> matrix, exponent = scale_by_power_of_two(csr_array(np.array([[0.0, 3e-310], [4e-310, 0.0]])))
     >>> float(matrix.max()), exponent
     (0.57..., -1027)
     """
-    exponent = int(np.frexp(matrix.data.max(initial=0.0))[1])
-    return csr_array((np.ldexp(matrix.data, -exponent), matrix.indices, matrix.indptr), shape=matrix.shape), exponent
+    from scipy.sparse import csr_array
+
+    values, exponent = scale_values(matrix.data)
+    return csr_array((values, matrix.indices, matrix.indptr), shape=matrix.shape), exponent
+
+
+def scale_values(values: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], int]:
+    """Divide positive numbers by the power of two that brings the largest into [1/2, 1); return them and the exponent.
+
+    Examples
+    --------
+    >>> scale_values(np.array([3.0, 4.0]))
+    (array([0.375, 0.5  ]), 3)
+    """
+    exponent = int(np.frexp(values.max(initial=0.0))[1])
+    return np.ldexp(values, -exponent), exponent
 
 
 def largest_singular_value(matrix: csr_array, tol: float = 0.0) -> float:
@@ -42,6 +67,7 @@ def largest_singular_value(matrix: csr_array, tol: float = 0.0) -> float:
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> largest_singular_value(csr_array(np.array([[0.0, 3.0], [0.0, 0.0]])))
     3.0
     """
@@ -49,6 +75,8 @@ def largest_singular_value(matrix: csr_array, tol: float = 0.0) -> float:
         return 0.0
     if len(matrix.indptr) - 1 <= MAX_DENSE_SIZE:
         return float(np.linalg.norm(matrix.toarray(), 2))
+    from scipy.sparse.linalg import LinearOperator
+
     transposed = matrix.T.tocsr()
     square = LinearOperator(matrix.shape, matvec=lambda x: transposed @ (matrix @ x), dtype=np.float64)
     eigenvalues, _ = leading_eigenpairs(square, 1, "LA", np.random.default_rng(0), tol=tol)
@@ -60,9 +88,14 @@ def spectral_radius(matrix: csr_array, directed: bool) -> float:
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> spectral_radius(csr_array(np.array([[0.0, 3.0], [0.0, 0.0]])), directed=True)
     0.0
     """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+    from scipy.sparse.linalg import eigs
+
     if not directed:
         return largest_singular_value(matrix)
     # Only edges within strong components are on cycles. Without the others, iteration looks for the largest root of
@@ -92,19 +125,106 @@ def leading_eigenpairs(
     >>> leading_eigenpairs(diags_array(np.arange(9.0)), 2, "LA", np.random.default_rng(0))[0].round(6)
     array([7., 8.])
     """
-    options: dict[str, Any] = {"v0": random.random(matrix.shape[0]) + 0.5}
-    # A restart after a breakdown is random too; newer versions of SciPy accept a seed for it.
-    if "rng" in inspect.signature(eigsh).parameters:
-        options["rng"] = random
+    from scipy.sparse.linalg import ArpackNoConvergence
+
     try:
-        values, vectors = eigsh(matrix, k, which=which, tol=tol, maxiter=_MAX_RESTARTS, **options)
+        return _iterate(matrix, k, random, which=which, tol=tol, maxiter=_MAX_RESTARTS)
     except ArpackNoConvergence:
         raise GraphError(
             "the largest eigenvalues of this graph are too close to each other to be computed, as in long paths and"
             " grids; use EFGE, which does not need them"
         ) from None
+
+
+def _iterate(
+    matrix: Any, k: int, random: np.random.Generator, **options: Any
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return eigenvalues in ascending order, and eigenvectors, by Lanczos' method with restarts."""
+    from scipy.sparse.linalg import eigsh
+
+    options["v0"] = random.random(matrix.shape[0]) + 0.5
+    # A restart after a breakdown is random too; newer versions of SciPy accept a seed for it.
+    if "rng" in inspect.signature(eigsh).parameters:
+        options["rng"] = random
+    values, vectors = eigsh(matrix, k, **options)
     order = np.argsort(values, kind="stable")
     return values[order], vectors[:, order]
+
+
+def largest_eigenpairs(
+    matrix: csr_array, k: int, smallest: float, random: np.random.Generator
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return the k largest eigenvalues of a symmetric matrix, whose smallest is given, and their eigenvectors.
+
+    They are those of a polynomial of the matrix, which is large there and between -1 and 1 at the other eigenvalues, so
+    that iteration needs a fifth of the steps. If the polynomial exceeds 1 at all that were found, none is missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from scipy.sparse import diags_array
+    >>> matrix = diags_array(np.arange(2000.0) ** 2).tocsr()
+    >>> np.sqrt(largest_eigenpairs(matrix, 40, 0.0, np.random.default_rng(0))[0][:2]).round(6)
+    array([1960., 1961.])
+    """
+    bound = _estimate_eigenvalue(matrix, round(_SPARE * k), random) if k >= _MIN_FILTERED else -math.inf
+    if bound > smallest:
+        filtered, vectors = _filtered_eigenpairs(matrix, k, smallest, bound, random)
+        if len(filtered) and filtered[0] > 1:
+            values = np.einsum("ij,ij->j", vectors, matrix @ vectors)
+            order = np.argsort(values, kind="stable")
+            return values[order], vectors[:, order]
+    return leading_eigenpairs(matrix, k, "LA", random)
+
+
+def _filtered_eigenpairs(
+    matrix: csr_array, k: int, low: float, high: float, random: np.random.Generator
+) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return eigenvalues of the filter of [low, high], and eigenvectors; none where many eigenvalues are the same."""
+    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator
+
+    operator = LinearOperator(matrix.shape, matvec=_chebyshev_filter(matrix, low, high), dtype=np.float64)
+    columns = round(_SPARE * k) + _MIN_FILTERED
+    try:
+        return _iterate(operator, k, random, which="LA", ncv=columns, maxiter=_FILTERED_RESTARTS)
+    except ArpackNoConvergence:
+        return np.empty(0), np.empty((matrix.shape[0], 0))
+
+
+def _chebyshev_filter(
+    matrix: csr_array, low: float, high: float
+) -> Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]:
+    """Return a function that multiplies by T((A - c) / h), with Chebyshev's polynomial T and [low, high] = c -+ h."""
+    center, half = (low + high) / 2, (high - low) / 2
+
+    def apply(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        previous = x.ravel()
+        current: npt.NDArray[np.float64] = (matrix @ previous - center * previous) / half
+        for _ in range(_FILTER_DEGREE - 1):
+            previous, current = current, (matrix @ current - center * current) * (2 / half) - previous
+        return current
+
+    return apply
+
+
+def _estimate_eigenvalue(matrix: csr_array, count: int, random: np.random.Generator) -> float:
+    """Estimate the eigenvalue that `count` are above, from the spectral density that Lanczos' method sees."""
+    vectors = random.choice([-1.0, 1.0], (matrix.shape[0], _PROBES)) / math.sqrt(matrix.shape[0])
+    previous, norms = np.zeros_like(vectors), np.zeros(_PROBES)
+    tridiagonal = np.zeros((_PROBES, _PROBE_STEPS, _PROBE_STEPS))
+    for step in range(_PROBE_STEPS):
+        following = matrix @ vectors - norms * previous
+        overlaps = np.einsum("ij,ij->j", vectors, following)
+        following -= overlaps * vectors
+        norms = np.maximum(np.linalg.norm(following, axis=0), np.finfo(float).tiny)
+        tridiagonal[:, step, step] = overlaps
+        if step + 1 < _PROBE_STEPS:
+            tridiagonal[:, step, step + 1] = tridiagonal[:, step + 1, step] = norms
+        previous, vectors = vectors, following / norms
+    values, axes = np.linalg.eigh(tridiagonal)
+    order = np.argsort(-values, axis=None)
+    counts = np.cumsum((axes[:, 0] ** 2).ravel()[order]) * (matrix.shape[0] / _PROBES)
+    return float(values.ravel()[order][np.searchsorted(counts, count)])
 
 
 def column_signs(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:
@@ -137,6 +257,7 @@ def katz_terms(step: csr_array, term: npt.NDArray[np.float64]) -> Iterator[npt.N
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> step = csr_array(np.array([[0.0, 0.0, 0.0], [0.5, 0.0, 0.0], [0.0, 0.5, 0.0]]))
     >>> [term.tolist() for term in katz_terms(step, np.array([1.0, 0, 0]))]
     [[0.0, 0.5, 0.0], [0.0, 0.0, 0.25]]
@@ -161,6 +282,7 @@ def katz_beta(adjacency: csr_array, directed: bool, beta: float | None = None) -
 
     Examples
     --------
+    >>> from scipy.sparse import csr_array
     >>> path = csr_array(np.array([[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]))
     >>> round(katz_beta(path, directed=False), 4)
     0.3536
@@ -203,7 +325,18 @@ def chebyshev_coefficients(order: int, theta: float) -> list[float]:
     >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(3, 0.5)]
     [1.0635, -0.5158, 0.0638]
     """
-    bessel = ive(np.arange(order), theta) * math.exp(theta)
-    bessel[1:] *= 2
-    bessel[1::2] *= -1
-    return [float(coefficient) for coefficient in bessel]
+    bessel = [_bessel(k, theta) for k in range(order)]
+    return bessel[:1] + [2 * (-1) ** k * value for k, value in enumerate(bessel[1:], 1)]
+
+
+def _bessel(k: int, x: float) -> float:
+    """Return the modified Bessel function I_k(x) for x > 0, the sum of (x / 2)^(k + 2m) / (m! (k + m)!) over m.
+
+    All terms are positive, so that no digit is lost. Importing SciPy's functions takes longer than to filter vectors.
+    """
+    term = math.prod(x / 2 / i for i in range(1, k + 1))
+    terms = [term]
+    while terms[-1] > _EPSILON * term or len(terms) < x:
+        m = len(terms)
+        terms.append(terms[-1] * (x / 2) ** 2 / (m * (k + m)))
+    return math.fsum(terms)

@@ -17,10 +17,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+import typer
 
 import efge
 from efge.cli import console
-from efge.cli.app import _EXAMPLES
+from efge.cli.commands import COMMANDS, load_function
 from efge.cli.options import MODELS, PAPER_MODELS, PARAMETERS
 from helpers import assert_fails, run, run_in_subprocess
 
@@ -45,15 +46,24 @@ def folder(tmp_path):
 
 
 def test_the_example_of_every_command_works_as_written(folder, networks):
-    for command, example in _EXAMPLES.items():
-        help_text = run(command.__name__.replace("_", "-"), "--help").stdout
-        assert " ".join(help_text.split()).endswith(f"Example: {example}")
-        if command.__name__ == "reproduce":
+    for name, command in COMMANDS.items():
+        help_text = run(name, "--help").stdout
+        assert " ".join(help_text.split()).endswith(f"Example: {command.example}")
+        if name == "reproduce":
             continue
-        done = run(*shlex.split(example)[1:], cwd=folder)
-        assert done.returncode == 0, (example, done.stderr)
+        done = run(*shlex.split(command.example)[1:], cwd=folder)
+        assert done.returncode == 0, (command.example, done.stderr)
     for name in ("vectors.npz", "friends.efge", "walks.txt.gz", "groups.tsv", "map.html", "smooth.npz", "vectors.csv"):
         assert (folder / name).stat().st_size > 0
+
+
+def test_the_help_lists_every_command_with_the_first_sentence_of_its_own_help():
+    help_text = " ".join(run("--help").stdout.split())
+    for name, command in COMMANDS.items():
+        own = load_function(name)
+        first = own.info.help if isinstance(own, typer.Typer) else inspect.getdoc(own).partition("\n")[0]
+        assert command.summary == first
+        assert f" {name} {first} " in help_text
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
+from contextlib import redirect_stderr
 
 import numpy as np
 import pytest
 
 import efge
 from efge.cli import outputs
+from efge.kernels.caching import before_compilation
 from helpers import assert_fails, run
 
 EDGES = "source,target\nann,bob\nbob,cid\ncid,ann\ncid,dan\n"
@@ -24,6 +27,17 @@ def folder(tmp_path):
     (tmp_path / "nodes.txt").write_text("ann\nzoe\n")
     efge.Embedding(np.eye(4), ["ann", "bob", "cid", "dan"]).save(tmp_path / "v.npz")
     return tmp_path
+
+
+def test_the_first_compilation_is_explained_once(folder):
+    assert run("info", folder / "e.csv").returncode == 0
+    error = io.StringIO()
+    with redirect_stderr(error):
+        for _ in range(2):
+            for call in before_compilation:
+                call()
+    assert error.getvalue().startswith("efge: compiling for this processor")
+    assert error.getvalue().count("\n") == 1
 
 
 # Commands that write to a file named {}, and what they read.

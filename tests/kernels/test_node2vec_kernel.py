@@ -13,6 +13,7 @@ import efge
 import reference
 from efge.kernels import node2vec as kernel
 from efge.walks.strategies import _transition_tables
+from helpers import callable_from_python
 
 # A node whose row is drawn from, and one whose neighbors it has in common.
 NODE, PREVIOUS = 0, 1
@@ -36,7 +37,8 @@ def sampler(graph, p, q):
     tables = _transition_tables(graph, weighted=graph.is_weighted)
     bias = kernel.Bias(1.0, 1.0, 1.0, 0.0, 1 / q, 1 / p, False)
     rows = tables.indptr, tables.indices, tables.weights, tables.strength, tables.prob, tables.alias
-    return lambda state: kernel._sample_long_row(*rows, bias, state, np.uint64(NODE), np.uint64(PREVIOUS))
+    sample = callable_from_python(kernel._sample_long_row)
+    return lambda state: sample(*rows, bias, state, np.uint64(NODE), np.uint64(PREVIOUS))
 
 
 @pytest.mark.parametrize("weighted", [True, False])

@@ -16,7 +16,7 @@ from efge.kernels.common import U
 from efge.kernels.sgd_reference import train_reference
 from efge.kernels.sgd_rows import index_rows, resolve_shared_rows
 from efge.kernels.sgd_step import DIVERGED
-from helpers import prepare_training, training_settings
+from helpers import callable_from_python, prepare_training, training_settings
 
 
 def vectors_of(run):
@@ -101,13 +101,14 @@ def test_hash_tables_of_shards_have_no_slot_in_common():
     run = prepare_training(walks, as_family("bernoulli"), training_settings(), 4)
     model, workspace, next_round = run.model, run.workspace, run.workspace.next
     work, _ = next(run.corpus.chunks(10**9, 1))
+    index, resolve = callable_from_python(index_rows), callable_from_python(resolve_shared_rows)
     for block in range(4):
-        index_rows(U(block), U(block), work, model, run.config, next_round, np.empty(1024, np.int32))
+        index(U(block), U(block), work, model, run.config, next_round, np.empty(1024, np.int32))
     touched = []
     for shard in range(len(next_round.copy_start)):
         workspace.slots[:] = untouched = np.iinfo(np.uint32).max
         arrays = workspace.slots, workspace.first_row, workspace.firsts
-        resolve_shared_rows(U(shard), U(4), model, U(workspace.n_nodes), next_round, *arrays)
+        resolve(U(shard), U(4), model, U(workspace.n_nodes), next_round, *arrays)
         touched += np.flatnonzero(workspace.slots != untouched).tolist()
     assert len(set(touched)) == len(touched)
     assert (np.diff(next_round.shard_start[:4, :-1]).sum(axis=0) == 0).any(), "no shard is without rows"

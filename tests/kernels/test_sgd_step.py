@@ -11,7 +11,7 @@ from efge.families.builtin import as_family
 from efge.families.tables import spline_table
 from efge.kernels.common import U
 from efge.kernels.sgd_step import sgd_step
-from helpers import prepare_training, training_settings
+from helpers import callable_from_python, prepare_training, training_settings
 
 
 @pytest.mark.parametrize("family", ["bernoulli", "normal", "poisson"])
@@ -28,7 +28,7 @@ def test_no_observation_moves_a_score_by_more_than_one(family, rate):
     observations = np.zeros((2, 16), np.float32)
     observations[1, :count] = np.arange(1, count + 1)
     scores, steps, new_center = np.empty(64, np.float32), np.empty(64, np.float32), np.empty(16, np.float32)
-    sgd_step(
+    callable_from_python(sgd_step)(
         centers, U(0), table, np.arange(16, dtype=np.uint64), U(0), U(count), observations,
         spline_table(family, "gradient"), config, np.float32(rate), scores, steps, new_center,
     )  # fmt: skip

@@ -23,7 +23,7 @@ from efge.models.affiliation import (
     membership_threshold,
 )
 from efge.models.bigclam import BigClam
-from helpers import planted_communities, with_scikit_learn_checks
+from helpers import callable_from_python, planted_communities, with_scikit_learn_checks
 
 
 @with_scikit_learn_checks(BigClam(n_communities=2, seed=0))
@@ -266,4 +266,5 @@ def test_a_step_is_halved_until_the_log_likelihood_rises(change, cost, expected)
     rates, changes = np.array([1.0]), np.array([change])
     probs = -np.expm1(-rates)
     gradient = float(np.exp(-1.0) / probs[0]) * abs(change) - cost
-    assert kernel._step_length(rates, probs, changes, 1, cost, max(gradient, 0.01)) == expected
+    step_length = callable_from_python(kernel._step_length)
+    assert step_length(rates, probs, changes, 1, cost, max(gradient, 0.01)) == expected

@@ -14,7 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 import efge
-from efge.cli import benchmark, embed, evaluate, info, neighbors, recommend, report, reproduce, transform, tune
+from efge.cli.commands import COMMANDS, load_function
 from efge.cli.console import VERBOSITY, Verbosity, log_info
 
 # A message that quotes a hostile file may be as long as that file.
@@ -23,36 +23,34 @@ _VERBOSITY_FLAGS = ("--quiet", "--verbose", "--debug")
 # Base class of Typer's errors about wrong options; the module that holds it differs between versions.
 _UsageError: Any = typer.BadParameter.__mro__[1]
 
-_EXAMPLES: dict[Any, str] = {
-    embed.embed: "efge embed friends.csv -o vectors.npz --model poisson --dim 64 --seed 1 --save-model model.npz",
-    info.info: "efge info friends.csv",
-    embed.convert_graph: "efge convert-graph friends.csv friends.efge --memory 1G",
-    embed.walks: "efge walks friends.csv -o walks.txt.gz --strategy node2vec --p 0.5 --q 2 --seed 1",
-    tune.tune: "efge tune friends.csv --fits 1 -o study",
-    neighbors.neighbors: "efge neighbors vectors.npz ann -k 5",
-    neighbors.index: "efge index vectors.npz --recall 0.99",
-    recommend.recommend: "efge recommend model.npz ann -k 5 --exclude friends.csv",
-    transform.transform: "efge transform model.npz friends.csv -o grown.npz",
-    evaluate.classify: "efge classify vectors.npz labels.csv --ratios 0.2,0.5",
-    evaluate.links: "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
-    evaluate.communities: "efge communities friends.csv -o groups.tsv --n-communities 2",
-    evaluate.explore: "efge explore vectors.npz --graph friends.csv --labels labels.csv -o map.html",
-    report.report: "efge report friends.csv --labels labels.csv --model hope,prone --dim 16 -o report.html",
-    evaluate.propagate: "efge propagate vectors.npz friends.csv -o smooth.npz --theta 0.7",
-    evaluate.convert: "efge convert vectors.npz vectors.csv",
-    benchmark.benchmark: "efge benchmark friends.csv --labels labels.csv --models normal,hope --seeds 2 -o scores",
-    reproduce.reproduce: "efge reproduce links --networks cora --methods EFGE-Norm,HOPE --repeats 2 -o cora-links",
-}
-
 
 class _Group(TyperGroup):
-    """A group of commands that accepts its verbosity flags before and after the command's name."""
+    """The commands; one is imported when it is called. Verbosity flags stand before or after its name."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
         flags = [arg for arg in args[:end] if arg in _VERBOSITY_FLAGS]
         others = [arg for arg in args[:end] if arg not in _VERBOSITY_FLAGS]
         return list(super().parse_args(ctx, flags + others + args[end:]))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        name, command, rest = super().resolve_command(ctx, args)
+        return name, None if name is None or command is None else load_command(name), rest
+
+
+def load_command(name: str) -> Any:
+    """Import a command of ``efge`` with all of its options."""
+    function, epilog = load_function(name), f"Example: {COMMANDS[name].example}"
+    if isinstance(function, typer.Typer):
+        function.info.name, function.info.epilog = name, epilog
+        return typer.main.get_group(function)
+    single = typer.Typer(add_completion=False, rich_markup_mode="rich")
+    single.command(name, epilog=epilog)(function)
+    return typer.main.get_command(single)
+
+
+def _is_listed() -> None:
+    """Stand for a command in the help; the command itself is imported when it is called."""
 
 
 app = typer.Typer(
@@ -62,12 +60,12 @@ app = typer.Typer(
     epilog="Example: efge embed friends.csv -o vectors.npz && efge neighbors vectors.npz ann",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode="rich",
+    # Plain text: Rich would double the time of the help.
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for _command, _example in _EXAMPLES.items():
-    app.command(epilog=f"Example: {_example}")(_command)
-app.add_typer(reproduce.datasets, name="datasets", epilog="Example: efge datasets show cora")
+for _name, _command in COMMANDS.items():
+    app.command(_name, help=_command.summary, short_help=_command.summary)(_is_listed)
 
 
 def _print_version(requested: bool) -> None:

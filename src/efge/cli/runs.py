@@ -218,6 +218,7 @@ def read_graph(name: str, reading: Mapping[str, Any], record: ReadingRecord | No
     from efge.datasets.catalogue import DATASETS
     from efge.graph.readers import ReadOptions, read_with_options
 
+    _announce_compilation()
     if name in DATASETS and not Path(name).exists():
         if reading:
             raise ValueError(f"the data set {name} takes no reading options; got {', '.join(reading)}")
@@ -227,6 +228,17 @@ def read_graph(name: str, reading: Mapping[str, Any], record: ReadingRecord | No
     if graph._file is None and record is None:
         warn_about_header(name, graph, reading)
     return graph
+
+
+def _announce_compilation() -> None:
+    """Say once why the first run on a machine takes longer than the second."""
+    from efge.kernels.caching import before_compilation
+
+    def announce() -> None:
+        before_compilation.clear()
+        log_info("compiling for this processor, which takes some seconds; later runs will not need it")
+
+    before_compilation[:] = [announce]
 
 
 def check_edges(name: str, graph: Graph) -> Graph:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 
 from efge.errors import EmbeddingError, GraphError
 from efge.graph.graph import Graph
@@ -21,6 +20,8 @@ from efge.graph.names import NameIndex, Names
 from efge.linalg import scale_by_power_of_two
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from efge.embedding.embedding import Embedding
 
 Vectors = npt.NDArray[np.float32]
@@ -178,6 +179,8 @@ class _Totals(NamedTuple):
 
 def _split_edges(graph: Graph, rows: Rows, new: Rows, n_old: int) -> tuple[csr_array, csr_array]:
     """Return the weights of edges of new nodes, to rows of old ones and among each other; their mean is 1."""
+    from scipy.sparse import csr_array
+
     matrix = graph.to_scipy()
     if graph.weights is not None:
         # Sums of scaled weights do not overflow.

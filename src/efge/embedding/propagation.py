@@ -24,7 +24,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.sparse import combine_rows
-from efge.linalg import chebyshev_coefficients, column_signs, scale_by_power_of_two
+from efge.linalg import chebyshev_coefficients, column_signs, scale_by_power_of_two, scale_values
 from efge.parallel import map_ahead
 from efge.system import available_threads
 
@@ -276,15 +276,18 @@ def _mean_one_adjacency(graph: Graph) -> tuple[npt.NDArray[Any], ...]:
 
     There are no weights if all of them would be 1.
     """
-    if graph.weights is None and not graph.directed:
+    if not len(graph.indices) or (graph.weights is None and not graph.directed):
         return graph.indptr, graph.indices, np.empty(0, np.float32), graph.degrees + 1.0
-    matrix, _ = scale_by_power_of_two(graph.to_scipy())
+    arrays: tuple[Any, ...] = graph.indptr, graph.indices, graph.weights
     if graph.directed:
+        matrix, _ = scale_by_power_of_two(graph.to_scipy())
         matrix = (matrix + matrix.T).tocsr()
-    if matrix.nnz:
-        matrix.data = matrix.data / matrix.data.mean()
-    indptr = matrix.indptr.astype(np.int64, copy=False)
-    return indptr, matrix.indices, matrix.data.astype(np.float32), matrix.sum(axis=1) + 1.0
+        arrays = matrix.indptr.astype(np.int64, copy=False), matrix.indices, matrix.data
+    indptr, indices, weights = *arrays[:2], scale_values(arrays[2])[0]
+    weights /= weights.mean()
+    totals, linked = np.ones(graph.n_nodes), np.diff(indptr) > 0
+    totals[linked] += np.add.reduceat(weights, indptr[:-1][linked])
+    return indptr, indices, weights.astype(np.float32), totals
 
 
 def _split_rows(indptr: npt.NDArray[Any], threads: int) -> list[slice]:

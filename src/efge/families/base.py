@@ -192,8 +192,13 @@ def check_family(family: Family) -> None:
     if not -np.inf < low < high < np.inf:
         raise ValueError(f"{family!r}: bounds are two finite numbers, the lower one first; got {family.bounds!r}")
     # The formulas of a built-in family stay the same; what a user's own family computes may change.
-    is_builtin = type(family).__module__ == "efge.families.builtin"
-    _check_builtin_gradients(family, (low, high)) if is_builtin else _check_gradients(family, (low, high))
+    check = _check_builtin_gradients if is_builtin(family) else _check_gradients
+    check(family, (low, high))
+
+
+def is_builtin(family: Family) -> bool:
+    """Return whether a family is one of this package, and not of the user's own."""
+    return type(family).__module__ == "efge.families.builtin"
 
 
 @lru_cache(maxsize=32)

@@ -7,7 +7,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from efge.families.base import Family, Values, evaluate_at
+from efge.families.base import Family, Values, evaluate_at, is_builtin
 
 # Intervals of a spline table: the first number tried, which is doubled until the table is accurate, and the largest.
 _MIN_INTERVALS, _MAX_INTERVALS = 512, 1 << 14
@@ -17,7 +17,15 @@ _TOLERANCE = 1e-6
 
 def tabulate(family: Family, method: str, x: float, intervals: int) -> Values:
     """Return a family's method at an observation and equally spaced scores from the lower to the upper bound."""
-    return np.array([evaluate_at(family, method, x, s) for s in np.linspace(*family.bounds, intervals + 1)])
+    scores = np.linspace(*family.bounds, intervals + 1)
+    if not is_builtin(family):
+        return np.array([evaluate_at(family, method, x, s) for s in scores])
+    # One call for all scores; a family of the user's own may be defined for single numbers only.
+    with np.errstate(all="ignore"):
+        values: Values = getattr(family, method)(x, scores)
+    # The largest value, or NaN, is checked like those of other families.
+    evaluate_at(family, method, x, scores[np.argmax(np.abs(values))])
+    return values
 
 
 def spline_table(family: Family, method: str) -> npt.NDArray[np.float32]:
@@ -27,8 +35,8 @@ def spline_table(family: Family, method: str) -> npt.NDArray[np.float32]:
     [0, 1) is the position in the interval. The last interval holds the value at the upper bound.
     """
     # Computing a table takes longer than the vector of a new node. What a user's own family computes may change.
-    is_builtin = type(family).__module__ == "efge.families.builtin"
-    table = _builtin_table(family, method, family.bounds) if is_builtin else _compute_table(family, method)
+    builtin = is_builtin(family)
+    table = _builtin_table(family, method, family.bounds) if builtin else _compute_table(family, method)
     return table.copy()
 
 
@@ -60,17 +68,28 @@ def _spline(values: Values) -> Values:
     d at the values solve a tridiagonal system: d[i-1] + 4 d[i] + d[i+1] is three times the difference of the values
     around i. Importing SciPy's interpolation instead would take as long as training on a small graph.
     """
-    from scipy.linalg import solve_banded
-
     differences = np.diff(values)
     ends = (
         2.5 * differences[:, :1] + 0.5 * differences[:, 1:2],
         0.5 * differences[:, -2:-1] + 2.5 * differences[:, -1:],
     )
     constants = np.hstack([ends[0], 3 * (differences[:, :-1] + differences[:, 1:]), ends[1]])
-    diagonals = np.ones((3, constants.shape[1]))
-    diagonals[1, 1:-1], diagonals[0, 1], diagonals[2, -2] = 4.0, 2.0, 2.0
-    derivatives = solve_banded((1, 1), diagonals, constants.T).T
+    derivatives = _solve_tridiagonal(constants)
     left, right = derivatives[:, :-1], derivatives[:, 1:]
     quadratic, cubic = 3 * differences - 2 * left - right, left + right - 2 * differences
     return np.stack([values[:, :-1], left, quadratic, cubic], axis=2)
+
+
+def _solve_tridiagonal(constants: Values) -> Values:
+    """Solve d[0] + 2 d[1] = c[0], d[i-1] + 4 d[i] + d[i+1] = c[i], 2 d[-2] + d[-1] = c[-1] for each row c."""
+    n = constants.shape[1]
+    above, solved = np.empty(n), constants.T.copy()
+    above[0] = 2.0
+    for i in range(1, n):
+        below, diagonal = (1.0, 4.0) if i < n - 1 else (2.0, 1.0)
+        pivot = diagonal - below * above[i - 1]
+        above[i] = 1.0 / pivot
+        solved[i] = (solved[i] - below * solved[i - 1]) / pivot
+    for i in range(n - 2, -1, -1):
+        solved[i] -= above[i] * solved[i + 1]
+    return solved.T

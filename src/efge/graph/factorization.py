@@ -6,15 +6,15 @@ They are the first step of ProNE, and initial vectors for training on graphs fro
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
 from efge.graph.graph import Graph
-from efge.linalg import MAX_DENSE_SIZE, column_signs, scale_by_power_of_two
+from efge.linalg import MAX_DENSE_SIZE, column_signs, scale_by_power_of_two, scale_values
 from efge.random import stream_key
 
 Floats = npt.NDArray[np.float64]
@@ -104,47 +104,80 @@ def factor_edges(graph: Graph, dim: int, seed: int) -> tuple[Vectors, Vectors, F
     return tables[0], tables[1], values
 
 
-def _edge_matrix(graph: Graph) -> tuple[csr_array, Rows]:
+class _Matrix(NamedTuple):
+    """A square sparse matrix, row by row; no row is empty."""
+
+    values: Floats
+    columns: Rows
+    offsets: Rows  # where each row begins, and the end of the last one
+
+    @property
+    def rows(self) -> Rows:
+        return np.repeat(np.arange(len(self.offsets) - 1), np.diff(self.offsets))
+
+
+def _edge_matrix(graph: Graph) -> tuple[_Matrix, Rows]:
     """Return the matrix to factor, of the nodes that have edges, and their rows in the graph."""
-    weights, _ = scale_by_power_of_two(graph.to_scipy())
-    weights = (weights + weights.T).tocsr() if graph.directed else weights
-    linked = np.flatnonzero(np.diff(weights.indptr))
-    weights = weights[linked][:, linked]
+    weights, columns, indptr = _symmetric_weights(graph)
+    linked = np.flatnonzero(np.diff(indptr))
+    renumbered = np.zeros(graph.n_nodes, columns.dtype)
+    renumbered[linked] = np.arange(len(linked))
     # A weight that is hundreds of orders of magnitude below the largest one has become zero.
-    logs = np.log(np.maximum(weights.data, _SMALLEST))
-    matrix = csr_array((logs, weights.indices, weights.indptr), shape=weights.shape)
-    matrix.data -= np.repeat(_row_log_sums(matrix), np.diff(matrix.indptr))
-    noise = _NOISE_POWER * _row_log_sums(matrix.T.tocsr())
-    matrix.data -= (noise - np.logaddexp.reduce(noise))[matrix.indices]
+    logs = np.log(np.maximum(weights, _SMALLEST))
+    matrix = _Matrix(logs, renumbered[columns], np.append(indptr[linked], len(logs)))
+    logs -= _log_sums(logs, matrix.offsets)[matrix.rows]
+    by_column = np.argsort(matrix.columns, kind="stable")
+    ends = np.cumsum(np.bincount(matrix.columns, minlength=len(linked)))
+    noise = _NOISE_POWER * _log_sums(logs[by_column], np.append(0, ends))
+    logs -= (noise - np.logaddexp.reduce(noise))[matrix.columns]
     return matrix, linked
 
 
-def _row_log_sums(logs: csr_array) -> Floats:
+def _symmetric_weights(graph: Graph) -> tuple[Floats, Rows, Rows]:
+    """Return weights, columns and offsets of rows of the adjacency matrix; edges count in both directions."""
+    if not graph.directed:
+        ones = np.full(len(graph.indices), 0.5)
+        return ones if graph.weights is None else scale_values(graph.weights)[0], graph.indices, graph.indptr
+    matrix, _ = scale_by_power_of_two(graph.to_scipy())
+    matrix = (matrix + matrix.T).tocsr()
+    return matrix.data, matrix.indices, matrix.indptr
+
+
+def _log_sums(logs: Floats, offsets: Rows) -> Floats:
     """Return the logarithm of the sum of each row of a matrix of logarithms, in which no row is empty.
 
     The sums are not formed: they may be smaller than the smallest float.
     """
-    return np.logaddexp.reduceat(logs.data, logs.indptr[:-1]) if logs.nnz else np.empty(0)
+    return np.logaddexp.reduceat(logs, offsets[:-1]) if len(logs) else np.empty(0)
 
 
-def _truncated_svd(matrix: csr_array, k: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
+def _truncated_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
     """Return the first k columns of U and V and the largest singular values; beyond the rank, these are zero."""
+    size = len(matrix.offsets) - 1
     # Matrix products use one thread, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"):
-        if matrix.shape[0] <= max(MAX_DENSE_SIZE, 2 * k):
-            left, values, right = np.linalg.svd(matrix.toarray())
+        if size <= max(MAX_DENSE_SIZE, 2 * k):
+            dense = np.zeros((size, size))
+            dense[matrix.rows, matrix.columns] = matrix.values
+            left, values, right = np.linalg.svd(dense)
         else:
-            from sklearn.utils.extmath import randomized_svd
-
-            random_state = int(stream_key(seed, 0, "start")) % 2**32
-            left, values, right = randomized_svd(
-                matrix.astype(np.float32), k, n_iter=_ITERATIONS, random_state=random_state
-            )
+            left, values, right = _randomized_svd(matrix, k, seed)
     left, right = left[:, :k].astype(np.float32), right[:k].T.astype(np.float32)
     values = values[:k].astype(np.float64)
     values[values <= _RELATIVE_ZERO * values.max(initial=0.0)] = 0
     signs = column_signs(left).astype(np.float32)
     return left * signs, right * signs, values
+
+
+def _randomized_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Floats, Floats, Floats]:
+    from scipy.sparse import csr_array
+    from sklearn.utils.extmath import randomized_svd
+
+    size = len(matrix.offsets) - 1
+    sparse = csr_array((matrix.values.astype(np.float32), matrix.columns, matrix.offsets), shape=(size, size))
+    random_state = int(stream_key(seed, 0, "start")) % 2**32
+    left, values, right = randomized_svd(sparse, k, n_iter=_ITERATIONS, random_state=random_state)
+    return left, values, right
 
 
 def _scale_rows(vectors: Vectors) -> None:

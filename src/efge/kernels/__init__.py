@@ -8,6 +8,7 @@ Numba's cache does not see an edit in another file, so kernels that call each ot
 caches of the files that import them (``make clean``). A kernel that is called by another one inherits its fastmath
 flags, and where a function is inlined can change how the compiler rounds: after such edits, compare bits.
 
+``caching`` has the two decorators: `entry_point` for kernels that Python calls, and `helper` for what only they call.
 Compiled code is cached beside the source, in the user's cache folder, or in NUMBA_CACHE_DIR. If none of these can be
 written to, it is kept for this process only, which costs compilation at each start and nothing else.
 """

@@ -11,8 +11,8 @@ Graphs are symmetric here, without self loops and weights.
 import math
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import ONE, REORDER, ZERO, U
 
 # Armijo's rule: a step is taken if it gains this fraction of what the gradient predicts; else it is halved, at most so
@@ -20,7 +20,7 @@ from efge.kernels.common import ONE, REORDER, ZERO, U
 _ARMIJO, _MAX_HALVINGS = 1e-4, 30
 
 
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def _inner(factors, u, v):
     total = 0.0
     for k in range(U(factors.shape[1])):
@@ -28,7 +28,7 @@ def _inner(factors, u, v):
     return total
 
 
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def _gradient_and_curvature(indptr, indices, factors, total, background, u, rates, probs, gradient, curvature):
     """Fill rates and probabilities of u's edges, the gradient in u's vector, and a bound on the curvature.
 
@@ -56,7 +56,7 @@ def _gradient_and_curvature(indptr, indices, factors, total, background, u, rate
             curvature[k] += bound * factors[v, k]
 
 
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def _direction(factors, u, gradient, curvature, step):
     """Fill `step` with gradient / curvature, entry by entry, never below zero; return the expected gain."""
     expected_gain = 0.0
@@ -69,7 +69,7 @@ def _direction(factors, u, gradient, curvature, step):
     return expected_gain
 
 
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def _rate_changes(indptr, indices, factors, u, step, changes):
     """Fill `changes` with those of the rates of u's edges along a step; return their sum."""
     begin = U(indptr[u])
@@ -84,7 +84,7 @@ def _rate_changes(indptr, indices, factors, u, step, changes):
     return total
 
 
-@njit
+@helper
 def _edge_gain(rates, probs, changes, degree, length):
     """Gain of the edges' log-probabilities along a fraction of a step."""
     gain = 0.0
@@ -93,7 +93,7 @@ def _edge_gain(rates, probs, changes, degree, length):
     return gain
 
 
-@njit
+@helper
 def _step_length(rates, probs, changes, degree, cost, expected_gain):
     """Fraction of a step to take, 1 or 1/2 or 1/4 ..., so that the log-likelihood rises; 0 if none does."""
     length = 1.0
@@ -104,7 +104,7 @@ def _step_length(rates, probs, changes, degree, cost, expected_gain):
     return 0.0
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def sweep(indptr, indices, factors, total, background, edge_scratch, vector_scratch):
     """Improve the vector of one node after the other, and keep `total`, the sum of all vectors, up to date.
 
@@ -130,7 +130,7 @@ def sweep(indptr, indices, factors, total, background, edge_scratch, vector_scra
             factors[u, k] = moved
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def gradient(indptr, indices, factors, total, background, u, edge_scratch, gradient, curvature):
     """Fill `gradient` with that of the log-likelihood in u's vector, and `curvature` with a bound on its curvature."""
     _gradient_and_curvature(
@@ -138,7 +138,7 @@ def gradient(indptr, indices, factors, total, background, u, edge_scratch, gradi
     )
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def log_likelihood(indptr, indices, factors, total, background):
     """Log-likelihood of all pairs.
 
@@ -158,14 +158,14 @@ def log_likelihood(indptr, indices, factors, total, background):
     return value
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def pair_rates(factors, pairs, background, rates):
     """Fill `rates` with those of pairs of nodes."""
     for i in range(U(pairs.shape[0])):
         rates[i] = background + _inner(factors, U(pairs[i, ZERO]), U(pairs[i, ONE]))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_triangles(indptr, indices, counts):
     """Add to `counts` the triangles of each node; each row holds only neighbors that come later in some order."""
     marked = np.zeros(counts.shape[0], np.bool_)

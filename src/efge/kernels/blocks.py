@@ -1,20 +1,20 @@
 """What is known of a batch of walks before it is trained: its blocks, its pairs, and the visits to nodes."""
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point
 from efge.kernels.common import ONE, U
 from efge.kernels.intrinsics import atomic_add
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_visits(nodes, visits):
     """Count how often each node occurs; several threads may count into the same array at the same time."""
     for i in range(U(nodes.shape[0])):
         atomic_add(visits, np.int64(nodes[i]), 1)
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def pack_walks(walks, offsets, nodes):
     """Copy the first nodes of each row of `walks`, as many as its walk has, one walk after the other."""
     for walk in range(U(walks.shape[0])):
@@ -23,7 +23,7 @@ def pack_walks(walks, offsets, nodes):
             nodes[begin + i] = walks[walk, i]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def plan_blocks(offsets, window, stars, centers_per_block, pairs_before, blocks):
     """Cut walks into blocks, and count the pairs of a center and a context before each walk.
 

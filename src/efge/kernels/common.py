@@ -6,6 +6,8 @@ Indices are unsigned in all kernels: for a signed index Numba tests whether it c
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import helper
+
 U = np.uint64
 ZERO, ONE = U(0), U(1)
 
@@ -27,7 +29,7 @@ def mix(z):
     return z ^ (z >> U(31))
 
 
-@njit
+@helper
 def clip_below(table, row, floor):
     """Raise every entry of a row that is below `floor` to it."""
     for j in range(U(table.shape[1])):

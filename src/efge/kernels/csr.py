@@ -6,12 +6,12 @@ can run in parallel without changing the result.
 """
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import ONE, U
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_columns(ends, low, high, both_ways, counts):
     """Add to `counts` how many entries each column gets from the edges low .. high - 1."""
     for edge in range(U(low), U(high)):
@@ -21,7 +21,7 @@ def count_columns(ends, low, high, both_ways, counts):
             counts[source] += 1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weights):
     """Write the row of every entry, and its weight if there are any, at its column's cursor."""
     weighted = weights.shape[0] > 0
@@ -40,14 +40,14 @@ def sort_by_column(ends, weights, low, high, both_ways, cursors, rows, row_weigh
                 row_weights[entry] = weights[edge]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_rows(rows, low, high, counts):
     """Add to `counts` how many of the entries low .. high - 1 are in each row."""
     for entry in range(U(low), U(high)):
         counts[U(rows[entry])] += 1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def sort_by_row(column_starts, rows, row_weights, low, high, cursors, indices, weights):
     """Write the column of every entry of the columns low .. high - 1, and its weight, at its row's cursor."""
     weighted = weights.shape[0] > 0
@@ -61,7 +61,7 @@ def sort_by_row(column_starts, rows, row_weights, low, high, cursors, indices, w
                 weights[sorted_entry] = row_weights[entry]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def merge_duplicates(indptr, indices, weights):
     """Merge equal neighbors within each row, add their weights, and close the gaps; return the entries left."""
     weighted = weights.shape[0] > 0
@@ -84,7 +84,7 @@ def merge_duplicates(indptr, indices, weights):
     return count
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def induced_rows(indptr, indices, weights, nodes, new_number, new_indptr, new_indices, new_weights):
     """Copy the rows of `nodes` without neighbors whose new number is -1; return the number of entries.
 
@@ -103,7 +103,7 @@ def induced_rows(indptr, indices, weights, nodes, new_number, new_indptr, new_in
     return entry
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def first_invalid_row(indptr, indices, weights):
     """Return the first row that is not a valid row of a graph, or -1.
 
@@ -135,7 +135,7 @@ def first_invalid_row(indptr, indices, weights):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_self_loops(indptr, indices):
     """Return the number of rows that have themselves as a neighbor."""
     loops = 0
@@ -145,14 +145,14 @@ def count_self_loops(indptr, indices):
     return loops
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def clear_columns(indices, flags):
     """Set flags[column] of every entry to False."""
     for entry in range(U(indices.shape[0])):
         flags[U(indices[entry])] = False
 
 
-@njit
+@helper
 def _root(parents, node):
     """Root of a node's tree in a union-find forest; paths to it are halved on the way."""
     while parents[node] != node:
@@ -161,7 +161,7 @@ def _root(parents, node):
     return node
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def label_components(indptr, indices, parents, labels):
     """Number the components by their first nodes."""
     rows = U(indptr.shape[0] - 1)

@@ -5,15 +5,15 @@ step keeps the order of equal entries, so that weights of duplicate edges can be
 """
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import ONE, ZERO, U
 
 # Runs up to this length are sorted by insertion.
 _INSERTION_RUN = 16
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_entries(ends, both_ways, counts):
     """Add to `counts` how many entries each row gets from the edges."""
     for edge in range(U(ends.shape[0])):
@@ -23,7 +23,7 @@ def count_entries(ends, both_ways, counts):
             counts[target] += 1
 
 
-@njit
+@helper
 def _chunk_of(row, bounds):
     """Return the chunk c of a row: bounds[c] <= row < bounds[c + 1]."""
     low, size = ZERO, U(bounds.shape[0] - 1)
@@ -34,7 +34,7 @@ def _chunk_of(row, bounds):
     return low
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def split_entries(ends, weights, both_ways, bounds, sizes, entries, entry_weights):
     """Fill `entries` with those of chunk 0, then of chunk 1 and so on, and `sizes` with the number of each chunk."""
     edges, weighted = U(ends.shape[0]), weights.shape[0] > 0
@@ -65,7 +65,7 @@ def split_entries(ends, weights, both_ways, bounds, sizes, entries, entry_weight
                 entry_weights[entry] = weights[edge]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def sort_entries(entries, weights, first_row, indptr, columns, column_weights):
     """Fill `columns` row by row, each row sorted; row first_row + i is columns[indptr[i]:indptr[i + 1]]."""
     weighted = weights.shape[0] > 0
@@ -89,7 +89,7 @@ def sort_entries(entries, weights, first_row, indptr, columns, column_weights):
         _sort_row(columns[low:high], row_weights, spare[: high - low], spare_weights)
 
 
-@njit
+@helper
 def _sort_row(columns, weights, spare, spare_weights):
     """Sort by column, stably: sort short runs by insertion, then merge them into longer ones."""
     size = U(columns.shape[0])
@@ -112,7 +112,7 @@ def _sort_row(columns, weights, spare, spare_weights):
                 weights[i] = spare_weights[i]
 
 
-@njit
+@helper
 def _insertion_sort(columns, weights, low, high):
     """Sort the entries low .. high - 1."""
     weighted = weights.shape[0] > 0
@@ -129,7 +129,7 @@ def _insertion_sort(columns, weights, low, high):
             weights[entry] = weight
 
 
-@njit
+@helper
 def _merge(columns, weights, low, middle, high, merged, merged_weights):
     """Merge the sorted runs low .. middle - 1 and middle .. high - 1."""
     weighted = weights.shape[0] > 0

@@ -8,8 +8,8 @@ step would change in these rows is dropped with the copy.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import GOLDEN, ONE, REORDER, ZERO, U, clip_below, mix
 from efge.kernels.random import sample_alias, stream_state
 from efge.kernels.sgd_step import MAX_ROWS, sgd_step
@@ -39,7 +39,7 @@ class _Observed(NamedTuple):
     new_center: np.ndarray  # float32[width]
 
 
-@njit
+@helper
 def _make_observed(rows, width):
     return _Observed(
         np.zeros(rows + LANES, np.int64),
@@ -52,7 +52,7 @@ def _make_observed(rows, width):
     )
 
 
-@njit
+@helper
 def _collect_contexts(walks, table_row, observed):
     """List the rows of the nodes after the first one of each walk, each once; return their number."""
     table_rows, observations = observed.table_rows, observed.observations
@@ -77,7 +77,7 @@ def _collect_contexts(walks, table_row, observed):
     return count
 
 
-@njit
+@helper
 def _add_negatives(state, contexts, work, config, observed):
     """Draw negatives for the contexts, some of which share them; return the number of rows and the stream's state."""
     table_rows, observations = observed.table_rows, observed.observations
@@ -102,7 +102,7 @@ def _add_negatives(state, contexts, work, config, observed):
     return count, state
 
 
-@njit
+@helper
 def _copy_rows(table, count, observed):
     """Copy the listed rows of the table, and list the rows of the copy, which a step fills up."""
     for i in range(count):
@@ -112,7 +112,7 @@ def _copy_rows(table, count, observed):
             observed.copy[i, j] = table[row, j]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def fold_in(vectors, begin, end, table, splines, work, config):
     """Move vectors begin .. end - 1 by all their steps; return whether they are finite.
 

@@ -1,10 +1,11 @@
 """Huffman trees: frequent leaves have short paths."""
 
 import numpy as np
-from numba import njit
+
+from efge.kernels.caching import entry_point
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def build_tree(weights, parents, branches):
     """Join the two lightest subtrees until one is left; return the total length of the paths to all leaves.
 
@@ -37,7 +38,7 @@ def build_tree(weights, parents, branches):
     return total
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def write_paths(leaf_of, parents, branches, path_starts, paths):
     """Write the path from the root to each node as steps 2 * inner node + branch; a node whose leaf is -1 has none."""
     leaves = (parents.shape[0] + 1) // 2

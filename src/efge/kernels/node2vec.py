@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import high_product, prefetch
 from efge.kernels.random import apply_alias, next_bits, stream_state, uniform
@@ -60,7 +61,7 @@ def _filter_bit(source, target, directed, edge_filter):
     return high_product((low << U(32) ^ high) * GOLDEN, U(edge_filter.shape[0]) << U(6))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def fill_edge_filter(indptr, indices, directed, edge_filter):
     """Set the bits of all edges (a Bloom filter with one hash): where the bit of a pair is clear, it is no edge."""
     for node in range(U(indptr.shape[0] - 1)):
@@ -69,7 +70,7 @@ def fill_edge_filter(indptr, indices, directed, edge_filter):
             edge_filter[bit >> U(6)] |= ONE << (bit & U(63))
 
 
-@njit
+@helper
 def _find(indices, low, size, node):
     """Return the position of `node` among the sorted indices[low : low + size], or low + size if it is not there."""
     end = low + size
@@ -80,7 +81,7 @@ def _find(indices, low, size, node):
     return low if size == ONE and U(indices[low]) == node else end
 
 
-@njit
+@helper
 def _edge_weight(indptr, indices, weights, source, target):
     """Weight of the edge from source to target, 0 if there is none."""
     row, end = U(indptr[source]), U(indptr[source + ONE])
@@ -90,7 +91,7 @@ def _edge_weight(indptr, indices, weights, source, target):
     return weights[entry] if weights.shape[0] else 1.0
 
 
-@njit
+@helper
 def _weight_and_factor(indptr, indices, weights, factors, heaviest, entry, previous):
     """Weight of an entry in units of its row's heaviest, and node2vec's factor for a walk that came from `previous`."""
     target = U(indices[entry])
@@ -101,7 +102,7 @@ def _weight_and_factor(indptr, indices, weights, factors, heaviest, entry, previ
     return weight, near if _edge_weight(indptr, indices, weights, previous, target) > 0.0 else far
 
 
-@njit
+@helper
 def _sample_row(indptr, indices, weights, strength, bias, bits, node, previous):
     """Draw an entry of the row of `node` from the exact second-order distribution, by summing up the row."""
     row, end = U(indptr[node]), U(indptr[node + ONE])
@@ -125,7 +126,7 @@ def _sample_row(indptr, indices, weights, strength, bias, bits, node, previous):
     return end - ONE
 
 
-@njit
+@helper
 def _common_neighbors(indptr, indices, weights, heaviest, node, previous, goal):
     """Total weight of the neighbors that both nodes have in common, and the entry where the sum exceeds a goal."""
     row, end = U(indptr[node]), U(indptr[node + ONE])
@@ -139,7 +140,7 @@ def _common_neighbors(indptr, indices, weights, heaviest, node, previous, goal):
     return total, end
 
 
-@njit
+@helper
 def _sample_long_row(indptr, indices, weights, strength, prob, alias, bias, state, node, previous):
     """Draw as `_sample_row` does, in less time: sum up the short row of `previous`, and draw a far entry by rejection.
 
@@ -174,7 +175,7 @@ def _sample_long_row(indptr, indices, weights, strength, prob, alias, bias, stat
             return state, entry
 
 
-@njit
+@helper
 def _refill_walkers(indptr, w, return_weight, running, started, starts, key, first, walks, lengths):
     """Finish complete walks and start the next ones with their walkers; drop walkers when no walk is left."""
     count, length = U(walks.shape[0]), U(walks.shape[1])
@@ -205,7 +206,7 @@ def _refill_walkers(indptr, w, return_weight, running, started, starts, key, fir
     return running, started
 
 
-@njit
+@helper
 def _propose(indptr, indices, strength, simple, extra, w, return_weight, running):
     """Propose an entry of each node's row; or accept going back, where that outweighs everything else.
 
@@ -236,7 +237,7 @@ def _propose(indptr, indices, strength, simple, extra, w, return_weight, running
         prefetch(indices, np.int64(w[_ENTRY, i]))
 
 
-@njit
+@helper
 def _accept_certain(indptr, indices, back, certain, w, running):
     """Accept targets that would be accepted whether they are near or far; list the others, and return their number."""
     if back < 1.0 or certain < 1.0:
@@ -257,7 +258,7 @@ def _accept_certain(indptr, indices, back, certain, w, running):
     return left
 
 
-@njit
+@helper
 def _resolve_by_filter(edge_filter, directed, accept_near, w, left):
     """Decide targets that the edge filter shows to be far; return the number that is left undecided."""
     for j in range(left):
@@ -273,7 +274,7 @@ def _resolve_by_filter(edge_filter, directed, accept_near, w, left):
     return remaining
 
 
-@njit
+@helper
 def _resolve_by_search(indptr, indices, directed, accept_near, w, left):
     """Decide undecided targets by binary searches, which go on probe by probe together, so that they overlap."""
     widest = ZERO
@@ -301,7 +302,7 @@ def _resolve_by_search(indptr, indices, directed, accept_near, w, left):
         w[_ACCEPTED, w[_UNDECIDED, j]] = U(near == accept_near)
 
 
-@njit
+@helper
 def _sample_exactly(indptr, indices, weights, strength, prob, alias, bias, w, running):
     """Draw the step of walkers that were rejected too often from its exact distribution."""
     for i in range(running):
@@ -321,7 +322,7 @@ def _sample_exactly(indptr, indices, weights, strength, prob, alias, bias, w, ru
             w[_ACCEPTED, i] = ONE
 
 
-@njit
+@helper
 def _update_return_weights(indptr, indices, weights, directed, w, return_weight, running):
     """Store the weight of the edge back for each walker that is about to advance."""
     for i in range(running):
@@ -332,7 +333,7 @@ def _update_return_weights(indptr, indices, weights, directed, w, return_weight,
             return_weight[i] = weights[w[_ENTRY, i]]
 
 
-@njit
+@helper
 def _advance(w, running, walks):
     """Move the walkers whose target was accepted; the others stay and will try again.
 
@@ -354,7 +355,7 @@ def _advance(w, running, walks):
     return complete != ZERO, most
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def second_order_walks(tables, bias, starts, key, first, walks, lengths):
     """Fill walks as `first_order_walks` does, with node2vec's steps: exact, by rejection sampling."""
     indptr, indices, weights, strength = tables.indptr, tables.indices, tables.weights, tables.strength

@@ -8,6 +8,7 @@ alias[s] otherwise.
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import high_product, prefetch
 
@@ -31,7 +32,7 @@ def sample_alias(prob, alias, bits):
     return slot if (bits & U(0xFFFFFFFF)) < U(prob[slot]) else U(alias[slot])
 
 
-@njit
+@helper
 def next_bits(state, bits, count):
     """Fill `bits` with the next 64 bits of each of `count` streams; in a loop of their own the draws overlap."""
     for i in range(count):
@@ -39,7 +40,7 @@ def next_bits(state, bits, count):
         bits[i] = mix(state[i])
 
 
-@njit
+@helper
 def apply_alias(indptr, indices, prob, alias, nodes, bits, entries, count):
     """Turn slots of alias tables into entries: upper bits have chosen the slot, the lower ones choose within it."""
     for i in range(count):
@@ -51,7 +52,7 @@ def apply_alias(indptr, indices, prob, alias, nodes, bits, entries, count):
             prefetch(indices, np.int64(entries[i]))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def build_alias_tables(indptr, weights, prob, alias):
     """Fill Vose's alias tables, one for each row of a CSR matrix; `alias` counts from the start of the row."""
     longest = 0
@@ -66,7 +67,7 @@ def build_alias_tables(indptr, weights, prob, alias):
         _fill_alias_table(scaled, small, large, begin, end, prob, alias)
 
 
-@njit
+@helper
 def _scale_weights(weights, begin, end, scaled):
     """Fill `scaled` with a row's weights divided by their mean. Dividing by the largest first keeps sums finite."""
     largest = 0.0
@@ -79,7 +80,7 @@ def _scale_weights(weights, begin, end, scaled):
         scaled[i] = weights[begin + i] / largest * (end - begin) / total
 
 
-@njit
+@helper
 def _fill_alias_table(scaled, small, large, begin, end, prob, alias):
     """Fill up each slot whose scaled weight is below 1 with weight of a slot that has more."""
     n_small, n_large = 0, 0
@@ -104,7 +105,7 @@ def _fill_alias_table(scaled, small, large, begin, end, prob, alias):
             n_small += 1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def draw_from_alias(key, prob, alias, drawn):
     """Fill an array with numbers drawn by an alias table."""
     state = stream_state(key, ZERO)
@@ -113,7 +114,7 @@ def draw_from_alias(key, prob, alias, drawn):
         drawn[i] = sample_alias(prob, alias, mix(state))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def random_permutation(key, order):
     """Fill `order` with a random permutation of 0 .. n - 1 (Fisher-Yates, inside out)."""
     state = stream_state(key, ZERO)
@@ -124,7 +125,7 @@ def random_permutation(key, order):
         order[j] = i
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def random_integers(key, high, drawn):
     """Fill an array with random integers from 0 to high - 1."""
     state = stream_state(key, ZERO)
@@ -133,7 +134,7 @@ def random_integers(key, high, drawn):
         drawn[i] = high_product(mix(state), U(high))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def fill_uniform(key, table, begin, end, dim, low, high):
     """Fill the first `dim` entries of rows begin .. end - 1 with uniform random numbers, from one stream per row."""
     for row in range(U(begin), U(end)):
@@ -143,7 +144,7 @@ def fill_uniform(key, table, begin, end, dim, low, high):
             table[row, j] = low + (high - low) * uniform(mix(state))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def fill_uniform_rows(key, nodes, table, dim, low, high):
     """Fill a table of some nodes as `fill_uniform` fills that of all: row i has the numbers of node nodes[i]."""
     for row in range(U(table.shape[0])):

@@ -20,8 +20,8 @@ stages in ``sgd_rows``.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import ONE, REORDER, ZERO, U, clip_below
 from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.sgd_rows import (
@@ -108,7 +108,7 @@ class Scratch(NamedTuple):
     new_center: np.ndarray  # float32[width], the center after the step
 
 
-@njit
+@helper
 def _make_scratch(rows, width):
     slots = 1
     while slots < 2 * rows:
@@ -126,7 +126,7 @@ def _make_scratch(rows, width):
 
 # How a row is listed stands here three times: as a function, inlined or not, it doubled the time of training at
 # dimension 16 (reference counts of the arrays, and Numba compiles functions that inline others without SSA).
-@njit
+@helper
 def _collect_observations(center, begin, end, mark, config, round_, base, walks_end, pool, at, scratch):
     """List the rows that a center observes, and how often as 0 and as 1.
 
@@ -174,7 +174,7 @@ def _collect_observations(center, begin, end, mark, config, round_, base, walks_
     return count, at
 
 
-@njit
+@helper
 def _collect_path_observations(center, begin, end, mark, round_, base, scratch):
     """List the inner nodes on the paths to a center's contexts, and how often paths take branch 0 and 1 there."""
     path_start, path_step, row_location = round_.path_start, round_.path_step, round_.row_location
@@ -197,7 +197,7 @@ def _collect_path_observations(center, begin, end, mark, round_, base, scratch):
     return count
 
 
-@njit
+@helper
 def _clip_own_rows(table, n_nodes, row_location, begin, end, floor):
     """Clip the rows of a block that are in the table itself; copies are clipped when they are merged."""
     for row in range(begin, end):
@@ -205,7 +205,7 @@ def _clip_own_rows(table, n_nodes, row_location, begin, end, floor):
             clip_below(table, U(row_location[row]), floor)
 
 
-@njit
+@helper
 def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
     """Do the steps of block `number` of the work, a block of the round; return whether all vectors are finite."""
     offsets, row_location, position_row = work.offsets, round_.row_location, round_.position_row
@@ -248,21 +248,18 @@ def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
     return finite
 
 
-@njit
-def _run_tasks(
-    work, model, config, workspace, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch
-):
+@helper
+def _run_tasks(work, model, config, shared, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch):
     """Take tasks until none is left: train blocks of one round, resolve the next, index blocks of the upcoming one."""
-    n_nodes, counters, n_shards = U(workspace.n_nodes), workspace.counters, U(current.copy_start.shape[0])
+    n_nodes, counters, n_shards = shared[0], shared[1], U(current.copy_start.shape[0])
     while True:
         task = U(atomic_add(counters, NEXT_TASK, 1))
         if task < n_train:
             if not _train_block(done + task, task, work, model, config, n_nodes, current, scratch):
                 atomic_add(counters, DIVERGED, 1)
         elif task < n_train + n_shards:
-            shard, slots = task - n_train, workspace.slots
-            first_row, firsts = workspace.first_row, workspace.firsts
-            resolve_shared_rows(shard, n_resolve, model, n_nodes, next_round, slots, first_row, firsts)
+            shard = task - n_train
+            resolve_shared_rows(shard, n_resolve, model, n_nodes, next_round, shared[2], shared[3], shared[4])
         elif (task - n_train - n_shards) * U(INDEX_TOGETHER) < n_index:
             first = (task - n_train - n_shards) * U(INDEX_TOGETHER)
             for block in range(first, min(first + U(INDEX_TOGETHER), n_index)):
@@ -271,17 +268,17 @@ def _run_tasks(
             break
 
 
-@njit
-def _run_merges(model, config, workspace, current):
+@helper
+def _run_merges(model, config, n_nodes, counters, current):
     """Take shards until none is left, and merge their copies."""
     while True:
-        shard = U(atomic_add(workspace.counters, NEXT_MERGE, 1))
+        shard = U(atomic_add(counters, NEXT_MERGE, 1))
         if shard >= U(current.copy_start.shape[0]):
             break
-        merge_copies(shard, model, config, U(workspace.n_nodes), current)
+        merge_copies(shard, model, config, n_nodes, current)
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def train(thread, threads, work, model, config, workspace):
     """Train all blocks of some work, as one of several threads; return the number of blocks that are merged.
 
@@ -291,11 +288,12 @@ def train(thread, threads, work, model, config, workspace):
     current, next_round, upcoming, counters = workspace.current, workspace.next, workspace.upcoming, workspace.counters
     n_blocks, max_blocks = U(work.blocks.shape[0] - 1), U(current.bounds.shape[0])
     scratch = _make_scratch(current.row_node.shape[0] // current.bounds.shape[0], model.centers.shape[1])
-    done, n_train, n_resolve = ZERO, ZERO, ZERO
+    done, n_train, n_resolve, n_nodes = ZERO, ZERO, ZERO, U(workspace.n_nodes)
+    shared = (n_nodes, counters, workspace.slots, workspace.first_row, workspace.firsts)
     while True:
         n_index = min(max_blocks, n_blocks - done - n_train - n_resolve)
         _run_tasks(
-            work, model, config, workspace, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch
+            work, model, config, shared, current, next_round, upcoming, done, n_train, n_resolve, n_index, scratch
         )
         wait_for_all(counters, threads)
         if atomic_load(counters, DIVERGED) > 0 or atomic_load(counters, ABANDONED) > 0:
@@ -303,7 +301,7 @@ def train(thread, threads, work, model, config, workspace):
         if thread == 0:
             counters[NEXT_TASK] = 0
         if n_train:
-            _run_merges(model, config, workspace, current)
+            _run_merges(model, config, n_nodes, counters, current)
         done += n_train
         n_train, n_resolve = n_resolve, n_index
         current, next_round, upcoming = next_round, upcoming, current

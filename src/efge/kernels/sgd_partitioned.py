@@ -15,8 +15,8 @@ gives the same bits.
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, REORDER, ZERO, U, clip_below, mix
 from efge.kernels.intrinsics import atomic_add, atomic_load, high_product, prefetch
 from efge.kernels.random import stream_state, uniform
@@ -30,7 +30,7 @@ RECORD_SIZE = 4
 _UNLISTED = np.int32(-1)
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def assign_balanced(order, work, n_cells, rows):
     """Assign nodes, in an order, to the cell with the least work so far; return each node's cell, and all sizes.
 
@@ -52,7 +52,7 @@ def assign_balanced(order, work, n_cells, rows):
     return cell_of, sizes
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def depth_first_order(indptr, indices, order):
     """Fill `order` with all nodes in depth-first order, which puts neighbors close to each other."""
     visited = np.zeros(order.shape[0], np.bool_)
@@ -82,7 +82,7 @@ def depth_first_order(indptr, indices, order):
                 length += 1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_pairs(codes, offsets, window, partition, shift, pairs):
     """Add to `pairs` the number of pairs that some walks have of each center of a partition."""
     mask = (ONE << U(shift)) - ONE
@@ -94,7 +94,7 @@ def count_pairs(codes, offsets, window, partition, shift, pairs):
                 pairs[code & mask] += min(p - begin, U(window)) + min(end - ONE - p, U(window))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def collect_pairs(codes, offsets, window, partition, shift, ends, contexts):
     """Append the contexts of each center of a partition to its list, which ends at `ends` so far."""
     mask = (ONE << U(shift)) - ONE
@@ -113,7 +113,7 @@ def collect_pairs(codes, offsets, window, partition, shift, ends, contexts):
             ends[code & mask] = list_end
 
 
-@njit
+@helper
 def _count_group(group, begins, contexts, shift, negatives_per_pair, key, counts):
     """Fill `counts` with the number of contexts, and of negatives, that a group has in each cell.
 
@@ -129,7 +129,7 @@ def _count_group(group, begins, contexts, shift, negatives_per_pair, key, counts
         counts[cell, ONE] = np.int64(np.float64(end - begin) * negatives_per_pair[cell] + uniform(mix(state)))
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def count_records(order, centers, begins, contexts, shift, negatives_per_pair, key, sizes):
     """Add to `sizes` the number of records and of contexts for each cell of centers and each cell of contexts."""
     counts = np.empty((sizes.shape[1], 2), np.int64)
@@ -143,7 +143,7 @@ def count_records(order, centers, begins, contexts, shift, negatives_per_pair, k
                 sizes[own, cell, ONE] += counts[cell, ZERO]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def fill_buckets(
     order, centers, begins, contexts, shift, negatives_per_pair, key, record_offsets, context_offsets, buckets
 ):
@@ -206,7 +206,7 @@ class Scratch(NamedTuple):
     new_center: np.ndarray  # float32[width], the center after the step
 
 
-@njit
+@helper
 def _draw_pool(contexts, prob, alias, first, size, state, pool):
     """Draw a pool of negatives from a cell, and prefetch their rows; return the new state of the stream."""
     width = U(contexts.shape[1])
@@ -221,7 +221,7 @@ def _draw_pool(contexts, prob, alias, first, size, state, pool):
     return state
 
 
-@njit
+@helper
 def _collect_observations(data, record, contexts, negative_weight, pool, at, base, marks, rows, observations):
     """List the rows, from `base` on, that a record's center observes, and how often as 0 and as 1.
 
@@ -259,7 +259,7 @@ def _collect_observations(data, record, contexts, negative_weight, pool, at, bas
     return count, at
 
 
-@njit
+@helper
 def _prefetch_rows(table, data, begin, end, base):
     """Prefetch the rows of a table, from `base` on, that data[begin:end] lists."""
     width = U(table.shape[1])
@@ -269,7 +269,7 @@ def _prefetch_rows(table, data, begin, end, base):
             prefetch(table, np.int64(row * width + j))
 
 
-@njit
+@helper
 def _find_records(data, cells, number):
     """Return where the records of a pair of cells begin in a bucket, and how many there are."""
     record = U(2) * cells * cells
@@ -278,7 +278,7 @@ def _find_records(data, cells, number):
     return record, U(data[U(2) * number])
 
 
-@njit
+@helper
 def _clip_rows(centers, center, contexts, rows, count, floor):
     """Clip a center and the rows that it has observed."""
     clip_below(centers, center, floor)
@@ -286,7 +286,7 @@ def _clip_rows(centers, center, contexts, rows, count, floor):
         clip_below(contexts, U(rows[i]), floor)
 
 
-@njit
+@helper
 def _train_cells(own, other, diagonal, data, key, tables, config, scratch):
     """Train a cell of centers with one of contexts, by their records; return whether all vectors are finite."""
     centers, contexts, splines = tables.centers, tables.contexts, tables.splines
@@ -326,7 +326,7 @@ def _train_cells(own, other, diagonal, data, key, tables, config, scratch):
     return True
 
 
-@njit
+@helper
 def _make_scratch(data, tables, config):
     """Allocate memory for the largest cell and the longest list of what a center observes."""
     cells = U(tables.center_cells.shape[0] - 1)
@@ -350,7 +350,7 @@ def _make_scratch(data, tables, config):
     )
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def train(thread, threads, data, key, tables, config, counters):
     """Train a bucket, as one of several threads, which all return together; stop where a vector is not finite.
 

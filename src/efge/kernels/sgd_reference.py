@@ -3,12 +3,13 @@
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, REORDER, ZERO, U, mix
 from efge.kernels.intrinsics import prefetch
 from efge.kernels.random import sample_alias, stream_state
 
 
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def _evaluate_spline(splines, observed, position):
     """Evaluate the spline of observing 0 or 1 at a position on the scale of its intervals.
 
@@ -42,7 +43,7 @@ def _train_pair(centers, contexts, splines, center, row, observed, rate, config,
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def train_reference(work, model, config):
     """Train one pair after the other, in the tables themselves; each context has negatives of its own. No threads.
 
@@ -81,7 +82,7 @@ def train_reference(work, model, config):
     return True
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def mean_log_likelihood(centers, contexts, sample, log_probs, score_min, spline_scale):
     """Mean log-likelihood over rows (center, context, negatives...) of observing the context and no negative.
 
@@ -106,7 +107,7 @@ def mean_log_likelihood(centers, contexts, sample, log_probs, score_min, spline_
     return total / sample.shape[0]
 
 
-@njit(cache=True, nogil=True, fastmath=REORDER)
+@entry_point(fastmath=REORDER)
 def mean_path_log_likelihood(centers, inner, sample, path_starts, paths):
     """Mean log-probability over rows (center, context) of the branches on the context's path, one sigmoid for each.
 

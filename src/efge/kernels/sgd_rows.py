@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import helper
 from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, ZERO, U, clip_below, mix
 from efge.kernels.intrinsics import prefetch
 from efge.kernels.random import sample_alias, stream_state
@@ -65,7 +66,7 @@ class Workspace(NamedTuple):
 # Index: which rows a block uses.
 
 
-@njit
+@helper
 def _find_or_add_row(node, slots, row_node, base, count):
     """Return the row of a node in a block, by a hash table; if it had none, its row is now `count`."""
     mask = U(slots.shape[0] - 1)
@@ -80,7 +81,7 @@ def _find_or_add_row(node, slots, row_node, base, count):
     return count
 
 
-@njit
+@helper
 def _index_nodes(nodes, begin, end, slots, row_node, base, position_row):
     """Find rows for the nodes from `begin` to `end`, after the row for padding; return the number of rows."""
     slots[:] = FREE
@@ -92,7 +93,7 @@ def _index_nodes(nodes, begin, end, slots, row_node, base, position_row):
     return count
 
 
-@njit
+@helper
 def _index_stars(nodes, offsets, first_walk, last_walk, slots, row_node, base, position_row):
     """Find rows for the first nodes of walks, then for the others; return the number of rows after each."""
     begin = U(offsets[first_walk])
@@ -113,7 +114,7 @@ def _index_stars(nodes, offsets, first_walk, last_walk, slots, row_node, base, p
     return centers_end, count
 
 
-@njit
+@helper
 def _index_paths(nodes, begin, end, path_starts, paths, slots, round_, base, count):
     """Find rows for the paths to the nodes from `begin` to `end`; return the number of rows."""
     row_node, path_start, path_step = round_.row_node, round_.path_start, round_.path_step
@@ -130,7 +131,7 @@ def _index_paths(nodes, begin, end, path_starts, paths, slots, round_, base, cou
     return count
 
 
-@njit
+@helper
 def _draw_negatives(prob, alias, state, slots, row_node, base, count, negative_row, size):
     """Draw `size` negatives and find their rows; return the number of rows."""
     for i in range(base, base + size):
@@ -146,7 +147,7 @@ def _shard_of(node, n_shards):
     return (node * GOLDEN >> U(32)) * n_shards >> U(32)
 
 
-@njit
+@helper
 def _shard_rows(block, base, count, round_):
     """Sort the rows of a block by the shards of their nodes (a counting sort)."""
     row_node, shard_row, shard_start = round_.row_node, round_.shard_row, round_.shard_start
@@ -162,7 +163,7 @@ def _shard_rows(block, base, count, round_):
         shard_start[block, shard] += 1
 
 
-@njit
+@helper
 def index_rows(number, block, work, model, config, round_, slots):
     """List the rows of block `number` of the work, as a block of a round, and draw its negatives."""
     nodes, offsets, row_node, position_row = work.nodes, work.offsets, round_.row_node, round_.position_row
@@ -195,7 +196,7 @@ def index_rows(number, block, work, model, config, round_, slots):
 # Resolve: where the rows of a round are.
 
 
-@njit
+@helper
 def _clear_hash_table(shard, n_blocks, shard_start, slots):
     """Free the hash table of a shard; return where it begins, its mask, and the number of rows of earlier shards.
 
@@ -213,7 +214,7 @@ def _clear_hash_table(shard, n_blocks, shard_start, slots):
     return table, size - ONE, begin
 
 
-@njit
+@helper
 def _find_first_rows(shard, n_blocks, table, mask, round_, slots, first_row, firsts):
     """Fill `first_row` with the first row, among all blocks, of the node of each row of a shard, by its hash table."""
     row_node, shard_row, shard_start = round_.row_node, round_.shard_row, round_.shard_start
@@ -235,7 +236,7 @@ def _find_first_rows(shard, n_blocks, table, mask, round_, slots, first_row, fir
 
 # One function, although it is nested: a function for each row, inlined or not, made training at dimension 16 take 20 to
 # 30 % longer.
-@njit
+@helper
 def _locate_rows(shard, n_blocks, model, n_nodes, round_, first_row, firsts):
     """Locate each row of a shard: in the table, or in a copy if other blocks have its node too."""
     row_node, row_location, shard_row, shard_start = (
@@ -277,7 +278,7 @@ def _locate_rows(shard, n_blocks, model, n_nodes, round_, first_row, firsts):
                     counts[kind, ONE] += 1
 
 
-@njit
+@helper
 def resolve_shared_rows(shard, n_blocks, model, n_nodes, round_, slots, first_row, firsts):
     """Locate a round's rows of one shard: in the tables or, if several blocks use them, in copies.
 
@@ -292,7 +293,7 @@ def resolve_shared_rows(shard, n_blocks, model, n_nodes, round_, slots, first_ro
 # Train: rows are fetched before the steps of a block.
 
 
-@njit
+@helper
 def fetch_rows(table, n_nodes, row_node, row_location, shift, begin, end):
     """Prefetch the rows from `begin` to `end`, and fill the copies among them; their locations are `shift` further."""
     width = U(table.shape[1])
@@ -309,7 +310,7 @@ def fetch_rows(table, n_nodes, row_node, row_location, shift, begin, end):
 # Merge: copies go back to the tables.
 
 
-@njit
+@helper
 def _merge_table(table, n_nodes, row_node, first_copy, other_copy, counts, merge_scale, floor):
     """Add what other copies of a row have changed to its first copy, and write that back to the row.
 
@@ -335,7 +336,7 @@ def _merge_table(table, n_nodes, row_node, first_copy, other_copy, counts, merge
             clip_below(table, node, floor)
 
 
-@njit
+@helper
 def merge_copies(shard, model, config, n_nodes, round_):
     """Merge the copies of one shard's rows into both tables."""
     row_node, begin, counts = round_.row_node, U(round_.copy_start[shard]), round_.copy_count[shard]

@@ -6,8 +6,9 @@ the center moves. The formulas are in docs/mathematics.md, "One step".
 """
 
 import numpy as np
-from numba import njit, types
+from numba import types
 
+from efge.kernels.caching import helper
 from efge.kernels.common import ONE, REORDER, ZERO, U
 from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.simd import LANES, dot_rows, step_sizes, update_rows
@@ -24,7 +25,7 @@ N_COUNTERS = 6
 _yield_core = types.ExternalFunction(YIELD_CORE, types.int32())
 
 
-@njit(nogil=True)
+@helper
 def wait_for_all(counters, threads):
     """Wait until all threads are here, or until one was abandoned."""
     meetings = atomic_load(counters, _MEETINGS)
@@ -41,7 +42,7 @@ def wait_for_all(counters, threads):
 
 # One function, although it has several parts: Numba compiles functions that inline others without SSA, which made
 # training at 10,000 nodes take 5 to 15 % longer.
-@njit(fastmath=REORDER)
+@helper(fastmath=REORDER)
 def sgd_step(  # noqa: C901 - see above
     centers, center, table, rows, pad, count, observations, splines, config, rate, scores, steps, new_center
 ):

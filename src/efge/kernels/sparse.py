@@ -5,8 +5,8 @@ Each row of a product depends on no other row of it, so threads can share the ro
 """
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point
 from efge.kernels.common import CACHE_LINE, ONE, U
 from efge.kernels.intrinsics import prefetch
 
@@ -14,7 +14,7 @@ from efge.kernels.intrinsics import prefetch
 _AHEAD = U(16)
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def combine_rows(indptr, indices, weights, scales, factors, x, y, out, low, high):
     """Fill rows low .. high - 1 of `out` with a scales[i] ((A + I) x)[i] + b x[i] + c y[i] + d out[i].
 

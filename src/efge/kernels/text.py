@@ -7,6 +7,7 @@ name itself if it is short, and a hash otherwise; callers check that long names 
 import numpy as np
 from numba import njit
 
+from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import prefetch
 
@@ -18,27 +19,27 @@ _AHEAD = 64
 _POWERS = 10.0 ** np.arange(23)
 
 
-@njit
+@helper
 def _is_gap(byte, delimiter):
     """Whether a byte may surround a field without being part of it."""
     return byte == SPACE or byte == RETURN or (byte == TAB and delimiter != TAB)
 
 
-@njit
+@helper
 def _skip_gap(data, position, high, delimiter):
     while position < high and _is_gap(data[position], delimiter):
         position += ONE
     return position
 
 
-@njit
+@helper
 def _skip_line(data, position, high):
     while position < high and data[position] != NEWLINE:
         position += ONE
     return position
 
 
-@njit
+@helper
 def _field_end(data, position, high, delimiter):
     if delimiter == WHITESPACE:
         while position < high:
@@ -52,7 +53,7 @@ def _field_end(data, position, high, delimiter):
     return position
 
 
-@njit
+@helper
 def _closing_quote(data, position, high, delimiter):
     """Return where the quoted field that opens at `position` closes, or `position` itself if it never does."""
     begin = position
@@ -68,7 +69,7 @@ def _closing_quote(data, position, high, delimiter):
     return begin
 
 
-@njit
+@helper
 def _has_quote(data, start, end):
     for position in range(start, end):
         if data[position] == QUOTE:
@@ -76,7 +77,7 @@ def _has_quote(data, start, end):
     return False
 
 
-@njit
+@helper
 def _is_ignored(data, position, high, comments):
     """Whether a line has no visible byte from `position` on, or begins a comment there."""
     if position == high or data[position] == NEWLINE:
@@ -87,7 +88,7 @@ def _is_ignored(data, position, high, comments):
     return False
 
 
-@njit
+@helper
 def _parse_field(data, position, high, delimiter):
     """Return where the field at `position` starts and ends, where to go on, and whether it has doubled quotes."""
     start = end = position
@@ -102,7 +103,7 @@ def _parse_field(data, position, high, delimiter):
     return start, end, after, False
 
 
-@njit
+@helper
 def _next_field(data, position, high, delimiter):
     """Return whether the line has another field after the one that ends at `position`, and where it begins."""
     if delimiter == WHITESPACE:
@@ -112,7 +113,7 @@ def _next_field(data, position, high, delimiter):
     return more, _skip_gap(data, position + ONE, high, delimiter) if more else position
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def tokenize(data, delimiter, comments, starts, ends, line_starts):
     """Split bytes into fields; line i has the fields line_starts[i] .. line_starts[i + 1] - 1.
 
@@ -142,7 +143,7 @@ def tokenize(data, delimiter, comments, starts, ends, line_starts):
     return np.int64(fields), np.int64(lines), doubled
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def undouble_quotes(data, starts, ends):
     """Replace doubled quotes in quoted fields by single ones, in place; such fields then end earlier."""
     for i in range(starts.shape[0]):
@@ -157,7 +158,7 @@ def undouble_quotes(data, starts, ends):
         ends[i] = written
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def parse_plain_edges(data, delimiter, values):
     """Fill `values` from lines of two plain integers, in one pass; return their count, or -1 if a line is different.
 
@@ -188,7 +189,7 @@ def parse_plain_edges(data, delimiter, values):
     return np.int64(count)
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def parse_integers(data, starts, ends, values):
     """Fill `values`; return the first field that is not a plain 64-bit integer, or -1.
 
@@ -213,7 +214,7 @@ def parse_integers(data, starts, ends, values):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def parse_weights(data, starts, ends, values):
     """Fill `values` with positive decimals that can be read without rounding twice, and with NaN elsewhere.
 
@@ -239,7 +240,7 @@ def parse_weights(data, starts, ends, values):
             values[i] = np.nan
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def key_fields(data, starts, ends, seed, keys):
     """Fill a key of two words for each field: up to 15 bytes, the field and its size; else two hashes and 255."""
     for i in range(U(starts.shape[0])):
@@ -265,7 +266,7 @@ def _hash_slot(low, high, mask):
     return mix(low ^ (high * GOLDEN)) & mask
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def number_keys(keys, begin, slot_keys, slot_numbers, numbers, count, firsts):
     """Number the keys from `begin` on in the order of their first appearance; `count` keys have numbers already.
 
@@ -297,7 +298,7 @@ def number_keys(keys, begin, slot_keys, slot_numbers, numbers, count, firsts):
     return keys.shape[0], count
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def rehash_slots(old_keys, old_numbers, slot_keys, slot_numbers):
     """Copy every taken slot into a larger hash table whose slots are all free."""
     mask = U(slot_numbers.shape[0] - 1)
@@ -310,7 +311,7 @@ def rehash_slots(old_keys, old_numbers, slot_keys, slot_numbers):
             slot_numbers[slot] = old_numbers[old]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def number_small_integers(values, table, numbers, count, firsts):
     """Number integers as `number_keys` does; `table` has the number of each integer below its length, or -1."""
     known = count
@@ -328,7 +329,7 @@ def number_small_integers(values, table, numbers, count, firsts):
     return count
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def append_fields(data, starts, ends, chosen, count, names, name_starts):
     """Append the chosen fields to the `count` names; name i is names[name_starts[i]:name_starts[i + 1]]."""
     end = name_starts[count]
@@ -340,7 +341,7 @@ def append_fields(data, starts, ends, chosen, count, names, name_starts):
         name_starts[count] = end
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def first_name_mismatch(data, starts, ends, numbers, names, name_starts):
     """Return the first field, too long to be its own key, that differs from the name of its number, or -1."""
     for i in range(U(starts.shape[0])):
@@ -355,7 +356,7 @@ def first_name_mismatch(data, starts, ends, numbers, names, name_starts):
     return -1
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def join_names(numbers, line_starts, names, name_starts, data):
     """Write line i as the names of numbers[line_starts[i]:line_starts[i + 1]], separated by spaces; return the size."""
     size = 0

@@ -8,8 +8,8 @@ what the phase before has fetched and prefetches their cache lines for the next 
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from efge.kernels.caching import entry_point
 from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
 from efge.kernels.intrinsics import high_product, prefetch
 from efge.kernels.random import apply_alias, next_bits, sample_alias, stream_state
@@ -34,7 +34,7 @@ class TransitionTables(NamedTuple):
     edge_filter: np.ndarray  # uint64[words], hashed bits that are set for edges; second-order walks only
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def draw_stars(key, indptr, indices, prob, alias, node_prob, node_alias, stars):
     """Fill each row with a node and some of its neighbors, drawn by alias tables of nodes and of the graph's rows.
 
@@ -56,7 +56,7 @@ def draw_stars(key, indptr, indices, prob, alias, node_prob, node_alias, stars):
             stars[star, i] = indices[entry]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def first_order_walks(tables, starts, key, first, walks, lengths):
     """Fill walks: walk w starts at starts[w], has the number first + w, and steps in proportion to weights.
 

@@ -9,13 +9,14 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
+from threadpoolctl import threadpool_limits
 
 from efge.embedding.averaging import layers_of_new
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_positive_integers
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph_with_edges
-from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, leading_eigenpairs
+from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, largest_eigenpairs, leading_eigenpairs
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose
 from efge.progress import FitProgress, Progress, reporting_fit
@@ -131,7 +132,9 @@ class HOPE(NodeEmbedder):
             report(Progress(0, 1, math.nan))
             beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
             random = np.random.default_rng(int(stream_key(seed, 0, "start")))
-            vectors, values = _factorize(graph, beta, self.dim, random)
+            # With vectors this short, threads cost more than they save, above all where others compete for the cores.
+            with threadpool_limits(1, "blas"):
+                vectors, values = _factorize(graph, beta, self.dim, random)
             self.embedding_ = Embedding._owning(vectors, graph.names)
             self.diagnostics_ = diagnose(graph, self.embedding_)
             self.singular_values_ = np.abs(values)
@@ -221,13 +224,15 @@ def _decompose_undirected(step: csr_array, k: int, random: np.random.Generator) 
 
 def _extreme_eigenpairs(step: csr_array, k: int, random: np.random.Generator) -> tuple[Matrix, Matrix]:
     """Return the k largest eigenvalues, and those negative ones that may outweigh some of them, with their vectors."""
-    values, vectors = leading_eigenpairs(step, k, "LA", random)
     count = min(k, _FIRST_NEGATIVE)
+    negative, negative_vectors = leading_eigenpairs(step, count, "SA", random)
+    values, vectors = largest_eigenpairs(step, k, float(negative[0]), random)
     while True:
-        negative, negative_vectors = leading_eigenpairs(step, count, "SA", random)
         if count == k or _katz_singular_values(negative[-1]) <= _katz_singular_values(values).min():
             return np.concatenate([values, negative]), np.hstack([vectors, negative_vectors])
         count = min(k, 4 * count)
+        opposite, vectors_of_opposite = largest_eigenpairs(-step, count, -float(values[-1]), random)
+        negative, negative_vectors = -opposite[::-1], vectors_of_opposite[:, ::-1]
 
 
 def _katz_singular_values(eigenvalues: Matrix) -> Matrix:

@@ -1,0 +1,57 @@
+"""How kernels are compiled, kept in Numba's cache, and loaded without the parts of Numba that only compilers need."""
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+from numba.core.caching import FunctionCache
+from numba.core.runtime import rtsys
+
+# Private to Numba: where a version lacks them, kernels load as other functions do.
+_NEEDED = ("_load_overload", "_guard_against_spurious_io_errors")
+
+# What to call before a kernel is compiled that is not in the cache.
+before_compilation: list[Callable[[], None]] = []
+
+
+class _LightCache(FunctionCache):  # type: ignore[misc]
+    """A cache whose functions are loaded before Numba has imported its implementations of Python and NumPy.
+
+    These are a hundred modules, and SciPy's linear algebra. Numba imports them before it looks into a cache, which took
+    a quarter of the time to embed a small graph. Code that is loaded calls none of them, and whatever has to be
+    compiled imports them first.
+    """
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function for a signature, or None if it is not in the cache."""
+        # Compiled code calls the runtime, which counts references to arrays.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():
+            compiled = self._load_overload(sig, target_context)
+        if compiled is None:
+            for call in before_compilation:
+                call()
+        return compiled
+
+
+def entry_point(function: Any = None, **options: Any) -> Any:
+    """Compile a kernel that Python calls: without Python's lock, and kept in the cache.
+
+    Further options are those of Numba. Functions that only kernels call are part of these, and need no cache.
+    """
+    if function is None:
+        return lambda decorated: entry_point(decorated, **options)
+    dispatcher = njit(cache=True, nogil=True, no_cfunc_wrapper=True, **options)(function)
+    if all(hasattr(FunctionCache, name) for name in _NEEDED):
+        dispatcher._cache.__class__ = _LightCache
+    return dispatcher
+
+
+def helper(function: Any = None, **options: Any) -> Any:
+    """Compile a function that only kernels call; calling it from Python would end the process.
+
+    Without wrappers for calls from Python and from C, functions that take tuples of arrays compile in half the time.
+    """
+    if function is None:
+        return lambda decorated: helper(decorated, **options)
+    return njit(no_cpython_wrapper=True, no_cfunc_wrapper=True, **options)(function)
