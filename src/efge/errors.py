@@ -163,7 +163,11 @@ _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
 _OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),
     (("command",), _is_text, "text, or None"),
-    (("directed", "weighted", "header", "overlapping"), _is_flag, "True, False, or None to choose by the input"),
+    (
+        ("directed", "weighted", "header", "overlapping", "bipartite"),
+        _is_flag,
+        "True, False, or None to choose by the input",
+    ),
     (("source", "target", "weight", "node", "label"), _is_column, "the name or the number of a column"),
 ]
 
