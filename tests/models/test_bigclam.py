@@ -267,8 +267,3 @@ def test_a_step_is_halved_until_the_log_likelihood_rises(change, cost, expected)
     probs = -np.expm1(-rates)
     gradient = float(np.exp(-1.0) / probs[0]) * abs(change) - cost
     assert kernel._step_length(rates, probs, changes, 1, cost, max(gradient, 0.01)) == expected
-
-
-def test_more_communities_than_nodes_are_refused():
-    with pytest.raises(ValueError, match="cannot be more communities than nodes, 3; got n_communities=4"):
-        BigClam(n_communities=4).fit([(0, 1), (1, 2)])

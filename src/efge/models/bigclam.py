@@ -155,9 +155,6 @@ class BigClam(NodeEmbedder):
         """
         self._check()
         graph = as_graph_with_edges(X)
-        if self.n_communities is not None and self.n_communities > graph.n_nodes:
-            rule = f"there cannot be more communities than nodes, {graph.n_nodes}"
-            raise ValueError(f"{rule}; got n_communities={self.n_communities}")
         seed = resolve_seed(self.seed)
         adjacency = Adjacency.of(graph)
         with ThreadPoolExecutor(self.threads or available_threads()) as pool:
