@@ -193,7 +193,9 @@ def test_the_shell_has_the_option_too(tmp_path):
     assert "bipartite          3 + 2" in done.stdout
     assert run("info", "ratings.csv", "--one-kind", cwd=tmp_path).stderr == ""
     (tmp_path / "table.csv").write_text("user,tea,milk,jam\nann,1,0,2\nbob,0,3,1\n")
-    assert_fails(run("info", "table.csv", cwd=tmp_path), "index_col=0) to efge.as_graph, with bipartite=True")
+    done = run("info", "table.csv", cwd=tmp_path)
+    assert_fails(done, "table.csv, line 1: an edge has two node names")
+    assert "pass pandas.read_csv(file, index_col=0) to efge.as_graph, with bipartite=True" in done.stderr
 
 
 @pytest.mark.parametrize("first", ["-0.5", "0", "3"])
