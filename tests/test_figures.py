@@ -134,10 +134,10 @@ def test_the_readme_is_short():
 def test_the_commands_of_the_readme_run(tmp_path):
     shutil.copytree(ROOT / "examples", tmp_path / "examples")
     commands = re.findall(r"^\$ efge (.+)$", README.read_text("utf-8"), re.M)
-    assert len(commands) == 4
+    assert len(commands) == 5
     for command in commands:
         arguments = [sys.executable, "-m", "efge", *shlex.split(command)]
         environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
         done = subprocess.run(arguments, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, f"{command}\n{done.stderr}"
-    assert {"vectors.npz", "groups.tsv", "map.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"vectors.npz", "groups.tsv", "map.html", "report.html"} <= {path.name for path in tmp_path.iterdir()}

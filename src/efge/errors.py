@@ -9,6 +9,8 @@ from typing import Any
 
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
+# A known text of this many characters is near to one that begins with it.
+_MIN_BEGINNING = 3
 # Largest integer that arrays and compiled loops take.
 _MAX_INTEGER = 2**63 - 1
 
@@ -163,7 +165,11 @@ _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
 _OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),
     (("command",), _is_text, "text, or None"),
-    (("directed", "weighted", "header", "overlapping"), _is_flag, "True, False, or None to choose by the input"),
+    (
+        ("directed", "weighted", "header", "overlapping", "bipartite"),
+        _is_flag,
+        "True, False, or None to choose by the input",
+    ),
     (("source", "target", "weight", "node", "label"), _is_column, "the name or the number of a column"),
 ]
 
@@ -247,9 +253,12 @@ def did_you_mean(name: Any, known: Iterable[Any]) -> str:
     >>> from efge.errors import did_you_mean
     >>> did_you_mean("normall", ["normal", "poisson"]), did_you_mean("x", ["normal"])
     ("; did you mean 'normal'?", '')
+    >>> did_you_mean("dimensions", ["dim", "window"])
+    "; did you mean 'dim'?"
     """
-    texts = {str(other).lower(): other for other in known}
-    close = difflib.get_close_matches(str(name)[:100].lower(), texts, 1)
+    texts, text = {str(other).lower(): other for other in known}, str(name)[:100].lower()
+    beginnings = [other for other in texts if len(other) >= _MIN_BEGINNING and text.startswith(other)]
+    close = difflib.get_close_matches(text, texts, 1) or beginnings[:1]
     return f"; did you mean {texts[close[0]]!r}?" if close else ""
 
 

@@ -356,6 +356,12 @@ def test_links_compares_with_heuristics_and_saves_splits(folder):
     assert loaded.test_non_edges.tolist() == expected.test_non_edges.tolist()
 
 
+@pytest.mark.parametrize("model", ["bigclam", "bernoulli"])
+def test_more_communities_than_nodes_are_refused_before_training(folder, model):
+    done = run("communities", "friends.csv", "-o", "none.tsv", "-m", model, "--n-communities", 1000, cwd=folder)
+    assert_fails(done, "there cannot be more communities than nodes, ")
+
+
 @pytest.mark.parametrize(("model", "min_f1"), [("bigclam", 0.45), ("normal", 0.95)])
 def test_communities_are_written_and_summarized(folder, model, min_f1):
     options = ("communities", "friends.csv", "-m", model, "--n-communities", 2, "--seed", 1, "--labels", "labels.csv")

@@ -98,3 +98,20 @@ def test_one_known_name_makes_the_first_line_a_header(tmp_path, header):
     path = tmp_path / "labels.csv"
     path.write_text(f"{header}\nann,red\nbob,blue\n")
     assert efge.read_labels(path) == {"ann": ("red",), "bob": ("blue",)}
+
+
+@pytest.mark.parametrize("text", ["paper,topic\n1,a\n2,b\n", "person,level\nann,1\nbob,2\n"])
+def test_words_above_integers_are_a_header(tmp_path, text):
+    path = tmp_path / "labels.csv"
+    path.write_text(text)
+    labels = read_labels(path)
+    assert len(labels) == 2
+    assert not {"paper", "person"} & set(labels)
+
+
+def test_names_without_a_vector_are_listed(tmp_path):
+    embedding = efge.Embedding(np.eye(6), [f"n{i}" for i in range(6)])
+    path = tmp_path / "labels.csv"
+    path.write_text("person,role\n" + "".join(f"n{i},{'ab'[i % 2]}\n" for i in range(6)))
+    scores = efge.node_classification(embedding, path, ratios=[0.5], repeats=2)
+    assert "Labelled names without a vector: 1 ('person')." in scores.notes

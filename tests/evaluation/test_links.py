@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import ClassVar
 
 import networkx as nx
@@ -202,3 +203,13 @@ def test_each_repeat_fits_a_model_with_a_seed_of_its_own(monkeypatch):
     models = {"without": SeedRecorder(), "with": SeedRecorder(seed=100)}
     link_prediction(nx.karate_club_graph(), models, repeats=3, features=["dot"], heuristics=[], seed=7)
     assert SeedRecorder.fitted == [7, 107, 8, 108, 9, 109]
+
+
+def test_links_of_a_random_graph_are_noted_once_and_not_warned_about():
+    random = nx.gnm_random_graph(300, 1500, seed=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        scores = efge.link_prediction(random, efge.HOPE(dim=8, seed=0), repeats=2, seed=0)
+    assert sum("No method tells removed edges" in note for note in scores.notes) == 1
+    grid = efge.link_prediction(nx.grid_2d_graph(15, 15), efge.HOPE(dim=8, seed=0), test_size=0.2, seed=0)
+    assert not any("No method" in note for note in grid.notes)

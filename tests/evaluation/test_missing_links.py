@@ -64,12 +64,12 @@ def test_tiles_of_short_vectors_are_left_out_and_the_links_stay_the_same(monkeyp
 
     monkeypatch.setattr(module._Search, "_search_tile", search_tile)
     monkeypatch.setattr(module, "_TILE", (20, 20))
-    found = efge.missing_links(model, graph, 20, threads=1)
+    found = efge.missing_links(model, graph, 20, sides=None, threads=1)
     expected = brute_force(model, graph, 20)
     assert [frozenset(link[:2]) for link in found] == [frozenset(pair) for pair, _ in expected]
     # Of all pairs, half are left out as they are counted once; of the rest, most have short vectors.
     assert sum(searched) < 0.3 * 400 * 400
-    assert efge.missing_links(model, graph, 20, threads=3) == found
+    assert efge.missing_links(model, graph, 20, sides=None, threads=3) == found
 
 
 class Peak(efge.Family):
@@ -115,3 +115,36 @@ def test_mistakes_are_errors_that_name_them():
         efge.missing_links(model, graph, nodes=["nobody"])
     with pytest.raises(ValueError, match="k must be a positive integer; got 0"):
         efge.missing_links(model, graph, 0)
+
+
+@pytest.fixture(scope="module")
+def tastes():
+    """Users who like the items of their own kind, and a model with all of them."""
+    random = np.random.default_rng(0)
+    edges = {(f"user {i}", f"item {3 * random.integers(12) + i % 3}") for i in range(60) for _ in range(6)}
+    graph = efge.as_graph(sorted(edges))
+    return graph, efge.EFGE(dim=16, seed=0).fit(graph)
+
+
+def kinds(pair):
+    return {name.split()[0] for name in pair}
+
+
+def test_missing_links_of_a_bipartite_graph_join_its_sides(tastes):
+    graph, model = tastes
+    links = efge.missing_links(model, graph, k=50)
+    assert len(links) == 50
+    assert all(kinds(link[:2]) == {"user", "item"} for link in links)
+    assert any(kinds(link[:2]) != {"user", "item"} for link in efge.missing_links(model, graph, k=50, sides=None))
+    items = [name for name in graph.names if name.startswith("item")]
+    assert efge.missing_links(model, graph, k=50, sides=items) == links
+    of_one = efge.missing_links(model, graph, k=3, nodes=["user 7"])
+    assert all(link[0] == "user 7" and link[1].startswith("item") for link in of_one)
+
+
+def test_recommendations_stay_across_the_sides_of_the_excluded_graph(tastes):
+    graph, model = tastes
+    assert all(name.startswith("item") for name, _ in model.recommend("user 7", k=20, exclude=graph))
+    assert all(name.startswith("user") for name, _ in model.recommend("item 3", k=20, exclude=graph))
+    users = [name for name in graph.names if name.startswith("user")]
+    assert all(name.startswith("user") for name, _ in model.recommend("user 7", k=5, among=users, exclude=graph))

@@ -169,11 +169,10 @@ def test_bipartite_graphs_of_networkx_are_read_and_their_matrices_explained():
     assert efge.as_graph(graph).n_edges == graph.number_of_edges()
     matrix = nx.bipartite.biadjacency_matrix(graph, range(5), range(5, 9))
     with pytest.raises(
-        efge.GraphError, match=r"an adjacency matrix is square; got shape \(5, 4\); for a bipartite graph"
+        efge.GraphError, match=r"an adjacency matrix is square; got shape \(5, 4\); if rows and columns are two"
     ):
         efge.as_graph(matrix)
-    both = efge.as_graph(scipy.sparse.block_array([[None, matrix], [matrix.T, None]]))
-    assert both.n_edges == graph.number_of_edges()
+    assert efge.as_graph(matrix, bipartite=True).n_edges == graph.number_of_edges()
 
 
 def test_triples_and_users_with_items_are_known_by_their_columns():
@@ -185,13 +184,10 @@ def test_triples_and_users_with_items_are_known_by_their_columns():
 
 
 def test_the_advice_for_a_table_of_rows_and_columns_works():
-    from scipy.sparse import block_array, coo_array
-
     x = np.eye(4, 7)
-    with pytest.raises(efge.GraphError, match="for a bipartite graph of rows and columns, pass b = "):
+    with pytest.raises(efge.GraphError, match="two kinds of nodes, such as users and items, pass bipartite=True"):
         efge.as_graph(x)
-    b = coo_array(x)
-    assert efge.as_graph(block_array([[None, b], [b.T, None]])).n_edges == 4
+    assert efge.as_graph(x, bipartite=True).n_edges == 4
 
 
 def test_a_column_that_begins_with_zero_is_pointed_out_too():

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+import pickle
 import subprocess
 import sys
+from copy import deepcopy
 
 import pytest
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import efge
@@ -39,3 +43,33 @@ def test_unknown_parameters_and_containers_are_refused():
         efge.HOPE().set_params(width=3)
     with pytest.raises(ValueError, match="no transform 'arrow'; known: default, pandas, polars"):
         efge.HOPE().set_output(transform="arrow")
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (
+            lambda: efge.EFGE(dimension=8),
+            "EFGE has no parameter 'dimension'; it has family, dim, .*; did you mean 'dim'",
+        ),
+        (lambda: efge.DeepWalk(walk_lenght=9), "DeepWalk has no parameter 'walk_lenght'.*did you mean 'walk_length'"),
+        (lambda: efge.HOPE(sed=1), "HOPE has no parameter 'sed'; it has dim, beta, seed; did you mean 'seed'"),
+    ],
+)
+def test_an_unknown_parameter_is_answered_with_the_nearest_one(make, message):
+    with pytest.raises(TypeError, match=message):
+        make()
+
+
+def test_the_check_of_parameters_leaves_signature_copies_and_subclasses_alone():
+    class Mine(efge.HOPE):
+        def __init__(self, dim=8, **others):
+            super().__init__(dim)
+            self.others = others
+
+    assert list(inspect.signature(efge.HOPE).parameters) == ["dim", "beta", "seed"]
+    assert Mine(4, color="red").others == {"color": "red"}
+    model = efge.EFGE(dim=8)
+    for copy in (clone(model), pickle.loads(pickle.dumps(model)), deepcopy(model)):
+        assert type(copy) is efge.EFGE
+        assert copy.get_params() == model.get_params()

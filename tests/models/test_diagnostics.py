@@ -12,7 +12,8 @@ from sklearn.metrics import roc_auc_score
 
 import efge
 from efge.embedding.geometry import count_zero_rows, measure_geometry
-from efge.models.diagnostics import _are_edges, _auc, _constant_log_likelihood, diagnose
+from efge.graph.neighborhoods import are_edges
+from efge.models.diagnostics import _auc, _constant_log_likelihood, diagnose
 from efge.training.trainer import Trained
 
 pytestmark = pytest.mark.filterwarnings("error::efge.QualityWarning")
@@ -101,8 +102,39 @@ def test_a_graph_in_which_all_are_linked_has_no_separation_and_does_not_warn():
 )
 def test_models_without_held_out_pairs_have_the_other_figures(blocks, model):
     figures = model.fit(blocks).diagnostics_.to_dict()
-    assert list(figures) == ["separation", "mean_cosine", "effective_rank", "zero_vectors", "isolated_nodes"]
+    assert list(figures) == [
+        "separation",
+        "mean_cosine",
+        "effective_rank",
+        "zero_vectors",
+        "isolated_nodes",
+        "predictability",
+    ]
     assert figures["separation"] > 0.6
+
+
+RANDOM_GRAPH = efge.as_graph(nx.gnm_random_graph(400, 2000, seed=0))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        efge.EFGE(walks_per_node=2, **QUICK),
+        efge.DeepWalk(walks_per_node=2, **QUICK),
+        efge.LINE(samples=2000, **QUICK),
+        efge.HOPE(dim=8, seed=0),
+        efge.NetMF(dim=8, seed=0),
+        efge.ProNE(dim=8, seed=0),
+        efge.BigClam(n_communities=4, seed=0, max_iter=20),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_random_graph_warns_once_and_says_what_was_seen(model):
+    with pytest.warns(efge.QualityWarning, match="look random beyond the degrees.* in 49% of cases") as caught:
+        model.fit(RANDOM_GRAPH)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert 0.45 < model.diagnostics_.predictability < 0.55
 
 
 def test_random_vectors_do_not_separate_edges_and_planted_ones_do():
@@ -130,7 +162,7 @@ def test_edges_are_found_among_the_neighbors():
     graph = efge.as_graph(nx.gnp_random_graph(60, 0.3, seed=0, directed=True))
     first, second = np.divmod(np.arange(3600), 60)
     expected = graph.to_scipy().toarray()[first, second] > 0
-    np.testing.assert_array_equal(_are_edges(graph, first, second), expected)
+    np.testing.assert_array_equal(are_edges(graph, first, second), expected)
 
 
 def test_the_area_under_the_curve_is_that_of_scikit_learn():

@@ -245,6 +245,8 @@ def communities(
     """Find communities of a graph, write their nodes to a file, and print a summary."""
     check_outputs([output], [graph, labels, options["nodes"]], force)
     network = runs.check_edges(graph, runs.read_graph(graph, select_options(options, READING_OPTIONS)))
+    if n_communities is not None and n_communities > network.n_nodes:
+        raise ValueError(f"there cannot be more communities than nodes, {network.n_nodes:,}; got {n_communities:,}")
     truth = _read_true_communities(labels, network, options)
     parameters = select_options(options, MODEL_OPTIONS)
     if model == "bigclam" and n_communities is not None:

@@ -102,17 +102,28 @@ def _graph_statistics(graph: Graph) -> dict[str, Any]:
         "smallest degree": int(degrees.min()) if len(degrees) else 0,
         "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
         "largest degree": int(degrees.max(initial=0)),
+        **_predictability(graph),
         "fingerprint": graph.fingerprint(),
     }
+
+
+def _predictability(graph: Graph) -> dict[str, float]:
+    """Return whether links follow from others; nothing where it cannot be told."""
+    from efge.graph.predictability import measure_predictability
+
+    figure = measure_predictability(graph)
+    return {} if figure is None else {"predictability": round(figure, 3)}
 
 
 def _find_suspicions(graph: Graph, reading: Mapping[str, Any]) -> list[str]:
     """Return what looks like a mistake in the data; graphs on disk are not searched for similar names."""
     from efge.graph.portrait import describe_similar, similar_names
+    from efge.graph.predictability import describe_randomness, measure_predictability
 
     header = runs.describe_header(graph, reading)
     groups = similar_names(graph) if graph._file is None else []
-    return [*filter(None, [header]), *([describe_similar(groups)] if groups else [])]
+    randomness = describe_randomness(measure_predictability(graph))
+    return [*filter(None, [header, randomness]), *([describe_similar(groups)] if groups else [])]
 
 
 def _print_statistics(statistics: Mapping[str, Any]) -> None:

@@ -176,6 +176,14 @@ READING_OPTIONS: Mapping[str, Any] = {
     "skip_bad": Annotated[
         bool | None, typer.Option("--skip-bad", help="Leave out lines that are no edge, and list them.")
     ],
+    "bipartite": Annotated[
+        bool | None,
+        typer.Option(
+            "--bipartite/--one-kind",
+            help="Whether the two columns have different kinds of nodes, named user:7 and item:7 by their columns."
+            " \\[default: one kind, with a warning if it looks like two]",
+        ),
+    ],
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_functions, check_positive_integers, check_positive_numbers
-from efge.evaluation.labels import Targets, as_targets
+from efge.evaluation.labels import Targets, as_targets, describe_missing
 from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores
 from efge.graph.inputs import as_graph
@@ -255,6 +255,8 @@ def _collect_scores(
         not_nodes: unknown,
     }
     notes = [f"{what}: {count:,}." for what, count in counts.items() if count]
+    if targets.without_vector:
+        notes[-1] = f"{notes[-1][:-1]} ({describe_missing(targets)})."
     if any(absent.values()):
         listed = ", ".join(f"{count:.1f} at {ratio:g}" for ratio, count in absent.items() if count)
         notes.append(f"Mean number of classes without a training node, of {len(targets.classes)}: {listed}.")

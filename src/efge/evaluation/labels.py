@@ -19,6 +19,8 @@ NamedClasses = Iterable[tuple[Hashable, tuple[Hashable, ...]]]
 # Names of the columns of nodes and of classes.
 _NODE_NAMES = ("node", "id", "name", "nodes", "node_id", "nodeid")
 _LABEL_NAMES = ("label", "class", "group", "community", "labels", "cluster")
+# Number of names that a note lists.
+_MAX_LISTED = 3
 
 
 class Targets(NamedTuple):
@@ -108,7 +110,7 @@ def _choose_columns(table: Table, node: str | int | None, label: str | int | Non
     by_name = any(isinstance(column, str) and not column.isdecimal() for column in (node, label))
     lower = [str(field).lower() for field in (table.names or (table.rows[0] if table.rows else []))]
     known = [next((names for names in options if names in lower), None) for options in (_NODE_NAMES, _LABEL_NAMES)]
-    if by_name or known != [None, None]:
+    if by_name or known != [None, None] or _has_words_above_integers(table):
         table = table.with_header()
     if table.width == 1:
         raise GraphError(f"{table.label}: a line has a node and its class; got 1 field")
@@ -128,6 +130,28 @@ def _choose_columns(table: Table, node: str | int | None, label: str | int | Non
         how = f"node={fields[0]!r}, label={fields[-1]!r} (--node {fields[0]} --label {fields[-1]})"
         raise GraphError(f"{table.label}: {rule}; choose two of them, as {how}")
     return first, second, table
+
+
+def _has_words_above_integers(table: Table) -> bool:
+    """Whether a column has integers in every row but the first: then that row names the columns."""
+    columns = zip(*table.rows, strict=False) if len(table.rows) > 1 and not table.names else ()
+    return any(not _is_integer(first) and all(map(_is_integer, others)) for first, *others in columns)
+
+
+def _is_integer(value: Any) -> bool:
+    return str(value).strip().lstrip("-").isdigit()
+
+
+def describe_missing(labels: Targets) -> str:
+    """List some labelled names that the embedding does not have.
+
+    Examples
+    --------
+    >>> describe_missing(as_targets({"person": "role", "a": 1}, Embedding([[1.0]], ["a"])))
+    "'person'"
+    """
+    listed = ", ".join(repr(name) for name in labels.without_vector[:_MAX_LISTED])
+    return listed + (", ..." if len(labels.without_vector) > _MAX_LISTED else "")
 
 
 def as_targets(labels: Any, embedding: Embedding) -> Targets:

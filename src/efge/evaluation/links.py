@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
@@ -11,12 +12,19 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, check_functions, check_positive_integers, check_positive_numbers
+from efge.errors import (
+    EvaluationError,
+    QualityWarning,
+    check_functions,
+    check_positive_integers,
+    check_positive_numbers,
+)
 from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
 from efge.graph.inputs import as_graph
+from efge.graph.predictability import LOOK_RANDOM, RANDOM
 from efge.random import check_seed
 
 Vectors = npt.NDArray[np.float32]
@@ -149,7 +157,7 @@ def link_prediction(  # noqa: PLR0913
             results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
-    return LinkScores(("method", "features"), raw, (*notes, *_notes_below_chance(raw)))
+    return LinkScores(("method", "features"), raw, (*notes, *_notes_below_chance(raw), *_notes_at_chance(raw)))
 
 
 def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
@@ -159,6 +167,16 @@ def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[st
         # With one repeat, the deviation is NaN; a mean that is below one half by less than the deviation may be chance.
         if feature in _BELOW_CHANCE and auc.mean + np.nan_to_num(auc.sd) < 0.5:
             yield f"{method}: the AUC of {feature} is below .5: {_BELOW_CHANCE[str(feature)]}."
+
+
+def _notes_at_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
+    """Yield a note if several methods, and so at least one heuristic, all fail."""
+    best = max((summarize(metrics["auc"]).mean for metrics in raw.values()), default=1.0)
+    if best < RANDOM and any(feature == "-" for _, feature in raw):
+        yield (
+            f"No method tells removed edges from other pairs (the best AUC is {best:.2f}, chance gives .5): links look"
+            " random, or too few edges are left to learn from."
+        )
 
 
 def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
@@ -218,7 +236,10 @@ def _score_models(
         if "seed" in copy.get_params():
             own_seed = copy.get_params()["seed"]
             copy.set_params(seed=seed if own_seed is None else own_seed + seed)
-        copy.fit(split.graph)
+        with warnings.catch_warnings():
+            # The scores themselves say whether links can be predicted.
+            warnings.filterwarnings("ignore", f".*{LOOK_RANDOM}", QualityWarning)
+            copy.fit(split.graph)
         for feature in features:
             if feature != LIKELIHOOD:
                 yield (name, feature), pair_scores(copy.embedding_, split, feature, C)

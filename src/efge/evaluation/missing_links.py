@@ -16,6 +16,7 @@ import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
 from efge.errors import EvaluationError, check_functions, check_positive_integers
+from efge.evaluation.splits import Sides, find_sides, may_pair
 from efge.families.base import Family
 from efge.families.odds import log_odds
 from efge.graph.graph import Graph
@@ -48,6 +49,7 @@ def missing_links(
     k: int = 100,
     *,
     nodes: Iterable[Hashable] | None = None,
+    sides: str | Iterable[Hashable] | None = "auto",
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Links:
@@ -66,6 +68,10 @@ def missing_links(
         Number of links; fewer if there are not as many pairs without an edge.
     nodes : iterable of names, optional
         Return links of these nodes only, with any other node; in a directed graph, links that start at them.
+    sides : "auto", None, or iterable of names
+        In a bipartite graph, such as one of users and items, links join the two sides. "auto" finds the sides of a
+        graph that is bipartite and has cycles, as :func:`efge.split_links` does; names are those of the nodes of one
+        side; with None, links may join any two nodes.
     threads : int, optional
         Number of threads; by default, one for each core. The result does not depend on it.
     progress : callable, optional
@@ -100,7 +106,8 @@ def missing_links(
         raise EvaluationError(f"model and graph need the same nodes in the same order; got {model!r} and {graph!r}")
     if graph.directed != model.directed_:
         raise EvaluationError("model and graph must both be directed, or both undirected")
-    search = _Search(model, graph, k, None if nodes is None else graph.rows(list_names("nodes", nodes)))
+    chosen = None if nodes is None else graph.rows(list_names("nodes", nodes))
+    search = _Search(model, graph, k, chosen, find_sides(graph, sides))
     # Matrix products use one thread each, so that the number of threads cannot change the rounding.
     with threadpool_limits(1, "blas"):
         pairs = search.run(threads, progress or (lambda done, total: None))
@@ -163,8 +170,8 @@ class _Best:
 class _Search:
     """The best pairs of rows and columns of a graph, with an approximate score in 32 bits."""
 
-    def __init__(self, model: PairScorer, graph: Graph, k: int, chosen: Rows | None) -> None:
-        self.graph, self.best, self.odds = graph, _Best(_SPARE * k), _LogOdds(model._pair_family())
+    def __init__(self, model: PairScorer, graph: Graph, k: int, chosen: Rows | None, side: Sides | None) -> None:
+        self.side, self.graph, self.best, self.odds = side, graph, _Best(_SPARE * k), _LogOdds(model._pair_family())
         self.centers = getattr(model, "center_embedding_", model.embedding_).vectors
         self.contexts = model.context_embedding_.vectors
         self.is_chosen = np.full(graph.n_nodes, chosen is None)
@@ -226,13 +233,13 @@ class _Search:
         return pairs[proper], scores
 
     def _are_missing(self, pairs: Rows) -> npt.NDArray[np.bool_]:
-        """Return which pairs have two nodes, no edge, and are not the same as another pair."""
+        """Return which pairs have two nodes, of both sides if there are any, no edge, and are not those of another."""
         first, second = pairs.T
         keys = first * self.graph.n_nodes + second
         position = np.minimum(np.searchsorted(self.edges, keys), max(len(self.edges) - 1, 0))
         known = self.edges[position] == keys if len(self.edges) else np.zeros(len(keys), bool)
         once = self.graph.directed | (self.place[first] < self.place[second])
-        missing: npt.NDArray[np.bool_] = ~known & (first != second) & once
+        missing: npt.NDArray[np.bool_] = ~known & may_pair(first, second, self.side) & once
         return missing
 
 

@@ -108,7 +108,7 @@ class LinkSplit:
         if not len(pairs) or not has_two_kinds(self.graph):
             return False
         side = two_sides(self.graph)
-        return side is not None and bool(_may_pair(pairs[:, 0], pairs[:, 1], side).all())
+        return side is not None and bool(may_pair(pairs[:, 0], pairs[:, 1], side).all())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write the split to a folder, as text that other tools can read.
@@ -218,7 +218,7 @@ def split_links(
     check_choice("negatives", negatives, NEGATIVES, EvaluationError)
     seeds = [check_seed(part) for part in (seed if isinstance(seed, (list, tuple)) else [seed])]
     graph = as_graph(graph)
-    side = _find_sides(graph, sides)
+    side = find_sides(graph, sides)
     random = np.random.default_rng(seeds if isinstance(seed, (list, tuple)) else seeds[0])
     ends, weights = _list_edges(graph)
     is_pair = ends[:, 0] != ends[:, 1]
@@ -247,7 +247,7 @@ def split_links(
     return LinkSplit(remaining, train, non_edges[:n_train], test, non_edges[n_train:], n_requested)
 
 
-def _find_sides(graph: Graph, sides: Any) -> Sides | None:
+def find_sides(graph: Graph, sides: Any) -> Sides | None:
     """Return the side of each node, or None if pairs of any nodes may be drawn."""
     if sides is None:
         return None
@@ -265,7 +265,7 @@ def _find_sides(graph: Graph, sides: Any) -> Sides | None:
     return side
 
 
-def _may_pair(first: Pairs, second: Pairs, side: Sides | None) -> npt.NDArray[np.bool_]:
+def may_pair(first: Pairs, second: Pairs, side: Sides | None) -> npt.NDArray[np.bool_]:
     """Return which pairs are of different nodes and, if there are sides, join them; nodes of no side are in none."""
     allowed: npt.NDArray[np.bool_] = first != second if side is None else side[first] + side[second] == 1
     return allowed
@@ -316,14 +316,14 @@ def _draw_non_edges(
     count = min(count, total - len(edge_codes))
     if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
         every = np.arange(n)
-        allowed = np.triu(_may_pair(every[:, None], every[None, :], side), 1).ravel()
+        allowed = np.triu(may_pair(every[:, None], every[None, :], side), 1).ravel()
         allowed[edge_codes] = False
         codes = random.permutation(np.flatnonzero(allowed))[:count]
     else:
         codes = np.empty(0, np.int64)
         while len(codes) < count:
             drawn = random.integers(n, size=(2 * (count - len(codes)) + 1000, 2))
-            candidates = _pair_codes(drawn[_may_pair(drawn[:, 0], drawn[:, 1], side)], n)
+            candidates = _pair_codes(drawn[may_pair(drawn[:, 0], drawn[:, 1], side)], n)
             codes = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
             codes = codes[np.sort(np.unique(codes, return_index=True)[1])]
         codes = codes[:count]
@@ -348,7 +348,7 @@ def _draw_by_degree(
     if n * (n - 1) // 2 <= _MAX_LISTED_PAIRS:
         low, high = np.triu_indices(n, 1)
         rates = (out_degrees[low] * in_degrees[high] + out_degrees[high] * in_degrees[low]).astype(np.float64)
-        rates[np.isin(low.astype(np.int64) * n + high, edge_codes) | ~_may_pair(low, high, side)] = 0
+        rates[np.isin(low.astype(np.int64) * n + high, edge_codes) | ~may_pair(low, high, side)] = 0
         possible = np.flatnonzero(rates)
         # The first of independent exponential times come in the order of draws without replacement.
         order = np.argsort(random.exponential(size=len(possible)) / rates[possible])[:count]
@@ -377,7 +377,7 @@ def _draw_end_points(
     while len(codes) < count and new >= _MIN_NEW_PAIRS * size:
         size = 2 * (count - len(codes)) + 1000
         drawn = np.column_stack([random.choice(ends, size) for ends in end_points])
-        candidates = _pair_codes(drawn[_may_pair(drawn[:, 0], drawn[:, 1], side)], n)
+        candidates = _pair_codes(drawn[may_pair(drawn[:, 0], drawn[:, 1], side)], n)
         found = np.concatenate([codes, candidates[~np.isin(candidates, edge_codes)]])
         found = found[np.sort(np.unique(found, return_index=True)[1])]
         codes, new = found, len(found) - len(codes)

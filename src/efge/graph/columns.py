@@ -42,10 +42,6 @@ class Head(NamedTuple):
         """Whether the first row has a positive number in this column, which may be a weight."""
         return self.is_number(column) and _as_float(self.values[column]) > 0
 
-    def may_be_weight(self, column: int) -> bool:
-        """Whether a column has a number that is not negative; a weight of zero is refused only when it is read."""
-        return self.is_number(column) and _as_float(self.values[column]) >= 0
-
     def is_fraction(self, column: int) -> bool:
         """Whether the first row has a number with a fraction in this column, which names no node."""
         return self.is_number(column) and not _as_float(self.values[column]).is_integer()
@@ -94,13 +90,16 @@ class Columns:
         return Choice(source, target, weight, () if weight is not None else self._unread(head, source, target))
 
     def _unread(self, head: Head, source: int, target: int) -> tuple[Any, ...]:
-        """Return columns that may be weights, unless the user has chosen columns."""
+        """Return columns that may be weights, unless the user has chosen columns.
+
+        The first number may be zero or negative: that is refused only when weights are read.
+        """
         if self.source is not None:
             return ()
         return tuple(
             name
             for number, name in enumerate(head.names)
-            if number not in (source, target) and head.may_be_weight(number) and str(name).lower() not in _IDENTIFIERS
+            if number not in (source, target) and head.is_number(number) and str(name).lower() not in _IDENTIFIERS
         )
 
     def _ends(self, head: Head, width: int) -> tuple[int, int]:

@@ -14,12 +14,10 @@ from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns, Head
 from efge.graph.encoders import IntegerEncoder, ObjectEncoder, Rows
 from efge.graph.graph import Graph, Weights, check_weights
+from efge.graph.kinds import name_matrix, resolve_kinds
 from efge.graph.names import Names, check_distinct, name_array, normalize_name
 
-_BIPARTITE_ADVICE = (
-    "for a bipartite graph of rows and columns, pass b = scipy.sparse.coo_array(x) as"
-    " scipy.sparse.block_array([[None, b], [b.T, None]]), which has rows first and then columns"
-)
+_BIPARTITE_ADVICE = "if rows and columns are two kinds of nodes, such as users and items, pass bipartite=True"
 
 
 @dataclass
@@ -28,6 +26,7 @@ class ReadingRecord:
 
     rows: int | None = None
     skipped: int = 0
+    columns: tuple[Any, Any] | None = None  # names of the source and target columns, if there are any
     guesses: dict[str, str] = field(default_factory=dict)
 
 
@@ -41,6 +40,7 @@ class ConversionOptions:
     drop_self_loops: bool = False
     names: Iterable[Hashable] | None = None
     record: ReadingRecord = field(default_factory=ReadingRecord)
+    bipartite: bool | None = None
 
     @property
     def weighted(self) -> bool | None:
@@ -88,7 +88,7 @@ def _new_names(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]
 
 def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     """Convert a SciPy sparse matrix or array: each nonzero entry is an edge."""
-    if x.ndim != 2 or x.shape[0] != x.shape[1]:
+    if x.ndim != 2 or (x.shape[0] != x.shape[1] and not options.bipartite):
         raise GraphError(f"an adjacency matrix is square; got shape {x.shape}; {_BIPARTITE_ADVICE}")
     if hasattr(x, "check_format"):
         # Without this check, SciPy would read outside of the arrays of an invalid matrix.
@@ -104,7 +104,22 @@ def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     values = values[is_edge].astype(np.float64)
     ends = np.vstack([entries.row[is_edge], entries.col[is_edge]])
     weighted = bool((values != 1).any()) if options.weighted is None else options.weighted
+    if options.bipartite:
+        return from_biadjacency(
+            ends, values if weighted else None, name_matrix(*map(range, x.shape)), x.shape[0], options
+        )
     return from_entries(ends, values, x.shape[0], weighted, options)
+
+
+def from_biadjacency(
+    ends: npt.NDArray[Any], weights: Weights | None, names: Names, n_rows: int, options: ConversionOptions
+) -> Graph:
+    """Convert entries of a matrix whose rows and columns are different nodes, rows first."""
+    refuse_names(options)
+    if weights is not None:
+        check_weights(weights, "entry {}")
+    pairs = np.column_stack([ends[0], ends[1].astype(np.int64) + n_rows]).astype(np.int32)
+    return build(pairs, weights, names, bool(options.directed), options)
 
 
 def from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: bool, options: ConversionOptions) -> Graph:
@@ -155,7 +170,8 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     x = np.asarray(x)
     # SciPy has no matrices of 16-bit floats.
     x = x.astype(np.float32) if x.dtype == np.float16 else x
-    if x.ndim == 2 and x.shape[0] == x.shape[1]:
+    is_matrix = x.ndim == 2 and (x.shape[0] == x.shape[1] or bool(options.bipartite and x.shape[1] > 3))
+    if is_matrix:
         from scipy.sparse import coo_array
 
         if x.dtype.kind not in "biuf":
@@ -180,7 +196,7 @@ def from_columns(
 ) -> Graph:
     """Convert columns of sources, targets and weights."""
     options.record.rows = len(source)
-    ends, names = _encode(source, target, options.nodes)
+    ends, names = resolve_kinds(*_encode(source, target, options.nodes), options.record.columns, options.bipartite)
 
     def place(i: int) -> str:
         return f"edge {i} {normalize_name(source[i]), normalize_name(target[i])}"

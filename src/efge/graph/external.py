@@ -116,6 +116,9 @@ def _read_options(options: Mapping[str, Any]) -> ReadOptions:
     known = [field.name for field in fields(ReadOptions) if field.name != "record"]
     for name in options:
         check_choice("option", name, known)
+    if options.get("bipartite"):
+        rule = "a converted graph has the names of its file; bipartite is for graphs that are read into memory"
+        raise GraphError(f"{rule}, so write the kind before each name, as in user:7")
     return ReadOptions(**options)
 
 

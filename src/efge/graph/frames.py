@@ -18,12 +18,15 @@ from efge.graph.conversion import (
     ConversionOptions,
     as_weights,
     build_adjacency,
+    from_biadjacency,
     from_columns,
     from_matrix,
     refuse_names,
 )
 from efge.graph.encoders import ObjectEncoder
+from efge.graph.frame_matrices import explain_biadjacency, has_text_index, is_biadjacency, read_biadjacency
 from efge.graph.graph import Graph
+from efge.graph.kinds import name_matrix, refuse_bipartite
 from efge.graph.names import normalize_name
 
 # Keys of the edges in node-link data, and of the names of its nodes.
@@ -34,9 +37,11 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
     """Convert a pandas or Polars data frame or an Arrow table: each row is an edge, or a row of a matrix."""
     names = list(x.schema.names if hasattr(x, "column_names") else x.columns)
     if options.columns.source is None and pair_by_name(names) is None:
-        matrix = _adjacency_matrix(x, names, options)
+        matrix = None if options.bipartite else _adjacency_matrix(x, names, options)
         if matrix is not None:
             return from_matrix(matrix[0], replace(options, names=matrix[1]))
+        if is_biadjacency(x, names, bool(options.bipartite)):
+            return _from_biadjacency(x, names, options)
     # Columns that are only numbered have no names.
     labels = [] if names == list(range(len(names))) else names
     choice = _choose(labels, _first_row(x), len(names), options)
@@ -45,11 +50,24 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
     return from_columns(source, target, weights, options)
 
 
+def _from_biadjacency(x: Any, names: list[Any], options: ConversionOptions) -> Graph:
+    """Convert a table of numbers whose rows and columns are two kinds of nodes."""
+    if not options.bipartite:
+        raise GraphError(explain_biadjacency(x, names))
+    table = read_biadjacency(x, names)
+    ends = np.array(np.nonzero(np.nan_to_num(table.values)))
+    weights = table.values[tuple(ends)]
+    weighted = bool((weights != 1).any()) if options.weighted is None else options.weighted
+    node_names = name_matrix(table.rows, table.columns, table.kinds)
+    return from_biadjacency(ends, weights if weighted else None, node_names, len(table.rows), options)
+
+
 def _choose(names: list[Any], values: list[Any], width: int, options: ConversionOptions) -> tuple[int, int, int | None]:
     """Choose columns, point out numbers that are not read, and record what was chosen."""
     refuse_names(options)
     source, target, weight, unread = options.columns.choose(Head(names, values), width)
     warn_unread("", unread)
+    options.record.columns = (names[source], names[target]) if names else None
     if options.columns.source is None and names:
         options.record.guesses["columns"] = f"{names[source]} and {names[target]}" + (
             "" if weight is None else f", weights in {names[weight]}"
@@ -62,7 +80,7 @@ def _adjacency_matrix(x: Any, names: list[Any], options: ConversionOptions) -> t
     from scipy.sparse import coo_array
 
     height = len(x)
-    start = int(len(names) == height + 1)
+    start = int(len(names) == height + 1 and not has_text_index(x))
     if height < 2 or len(names) - start != height:
         return None
     columns = [_column(x, name, number) for number, name in enumerate(names)]
@@ -186,6 +204,7 @@ def _may_be_columns(lists: Mapping[Any, list[Any]]) -> bool:
 
 def _from_neighbors(neighbors: Mapping[Any, list[tuple[Any, Any]]], options: ConversionOptions) -> Graph:
     """Convert the neighbors of each node, with None, a weight or a dict of attributes for each."""
+    refuse_bipartite(options.bipartite)
     encoder = ObjectEncoder()
     encoder.encode([*(options.nodes or []), *neighbors])
     edges = [(node, other, value) for node, listed in neighbors.items() for other, value in listed]
@@ -203,6 +222,7 @@ def _from_neighbors(neighbors: Mapping[Any, list[tuple[Any, Any]]], options: Con
 
 def _from_node_link(x: Mapping[str, Any], links: str, options: ConversionOptions) -> Graph:
     """Convert the data that D3 and NetworkX exchange; nodes without an id are named by a text, and linked by number."""
+    refuse_bipartite(options.bipartite)
     names = [node.get("id", None) if isinstance(node, Mapping) else node for node in x["nodes"]]
     edges = [dict(edge) if isinstance(edge, Mapping) else {"source": edge[0], "target": edge[1]} for edge in x[links]]
     if names and all(name is None for name in names):

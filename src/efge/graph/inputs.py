@@ -25,6 +25,7 @@ def as_graph(  # noqa: PLR0913
     nodes: Iterable[Hashable] | None = None,
     names: Iterable[Hashable] | None = None,
     drop_self_loops: bool = False,
+    bipartite: bool | None = None,
 ) -> Graph:
     """Convert a graph in any form to a :class:`efge.Graph`.
 
@@ -42,7 +43,7 @@ def as_graph(  # noqa: PLR0913
           `names`;
         - a NumPy array of shape (m, 2) or (m, 3): one edge per row, with a weight if there are three columns;
         - a pandas or Polars data frame or an Arrow table: one edge per row, or an adjacency matrix whose rows have the
-          names of its columns;
+          names of its columns; or a table of users and items, see `bipartite`;
         - a PyTorch Geometric ``Data``, anything with an ``edge_index``, a tensor or a DGL graph; nodes of several types
           (``HeteroData``) are named by type and number, as ``"user:3"``;
         - a dict of columns, of the neighbors of each node, or of node-link data (``{"nodes": ..., "links": ...}``);
@@ -65,6 +66,14 @@ def as_graph(  # noqa: PLR0913
         Names of the rows of an adjacency matrix, in their order.
     drop_self_loops : bool
         Whether to drop edges from a node to itself.
+    bipartite : bool, optional
+        Whether the two columns have two kinds of nodes, such as users and items: then the name of a node begins with
+        that of its column, as in ``"user:7"`` and ``"item:7"``; without names of columns, ``"source:7"`` and
+        ``"target:7"``.
+        A matrix may have any shape then: names begin with ``"row:"`` and ``"column:"``, or with the names that a frame
+        has for its index and its columns, and missing values are no edges. By default, names that are in both columns
+        are the same node, with a warning if columns are named like two kinds and have common integers; False means
+        that there is only one kind.
 
     Returns
     -------
@@ -84,6 +93,8 @@ def as_graph(  # noqa: PLR0913
     Graph(2 nodes, 2 edges, directed, weighted, 0 isolated)
     >>> as_graph(np.array([[0, 1], [1, 0]]), names=["ann", "bob"]).neighbors("ann")
     ['bob']
+    >>> as_graph([(1, 1), (1, 2)], bipartite=True).names.tolist()
+    ['source:1', 'target:1', 'target:2']
     """
     if isinstance(x, (str, os.PathLike)):
         return read_graph(
@@ -96,11 +107,14 @@ def as_graph(  # noqa: PLR0913
             nodes=nodes,
             names=names,
             drop_self_loops=drop_self_loops,
+            bipartite=bipartite,
         )
-    check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops)
+    check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops, bipartite=bipartite)
     check_types(source=source, target=target, weight=weight)
     columns = Columns(source, target, weight, weighted)
-    return graph_from_object(x, ConversionOptions(directed, columns, nodes, drop_self_loops, names))
+    return graph_from_object(
+        x, ConversionOptions(directed, columns, nodes, drop_self_loops, names, bipartite=bipartite)
+    )
 
 
 def as_graph_with_edges(x: Any) -> Graph:

@@ -1,4 +1,4 @@
-"""Digests of neighborhoods: a number for each node by which a later graph tells where edges have changed.
+"""Neighborhoods: whether two nodes are linked, and digests by which a later graph tells where edges have changed.
 
 A digest is the sum of hashes of a node's neighbors and the weights of the edges to them, so that it depends neither on
 rows nor on their order. It takes 8 bytes for each node, where the edges themselves would take many times that.
@@ -15,6 +15,7 @@ from efge.graph.graph import Graph
 from efge.graph.names import Fields, Names
 
 Digests = npt.NDArray[np.uint64]
+Rows = npt.NDArray[np.int64]
 
 # Entries of a graph that are hashed together.
 _CHUNK = 1 << 20
@@ -56,6 +57,26 @@ def neighborhood_digests(graph: Graph, among: npt.NDArray[np.bool_] | None = Non
                 hashes[~among[sources]] = 0
             np.add.at(digests, targets, hashes)
     return digests
+
+
+def are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
+    """Return whether there is an edge from each row to another, by a binary search among its sorted neighbors.
+
+    Examples
+    --------
+    >>> from efge.graph.inputs import as_graph
+    >>> graph = as_graph([("ann", "bob"), ("bob", "cid")])
+    >>> are_edges(graph, np.array([0, 0]), np.array([1, 2])).tolist()
+    [True, False]
+    """
+    low, end = graph.indptr[first].astype(np.int64), graph.indptr[first + 1].astype(np.int64)
+    high, last = end, len(graph.indices) - 1
+    while (low < high).any():
+        middle = (low + high) // 2
+        is_smaller = (low < high) & (graph.indices[np.minimum(middle, last)] < second)
+        low, high = np.where(is_smaller, middle + 1, low), np.where(is_smaller, high, middle)
+    found: npt.NDArray[np.bool_] = (low < end) & (graph.indices[np.minimum(low, last)] == second)
+    return found
 
 
 def _row_chunks(graph: Graph) -> list[int]:

@@ -26,12 +26,15 @@ from efge.graph.conversion import (
 from efge.graph.encoders import ObjectEncoder
 from efge.graph.frames import from_frame, from_mapping, from_records
 from efge.graph.graph import Graph
+from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
 from efge.graph.names import check_distinct, list_names, name_array
 from efge.graph.tensors import from_dgl, from_geometric, from_heterogeneous, from_tensor
 
 
 def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
     """Convert an object of a known type to a graph."""
+    if options.bipartite and options.nodes is not None:
+        raise GraphError(NO_FURTHER_NODES)
     if options.nodes is not None:
         options = replace(options, nodes=list_names("nodes", options.nodes))
     if options.names is not None:
@@ -122,7 +125,8 @@ def _from_pairs(x: Iterable[Any], options: ConversionOptions) -> Graph:
     weighted = sizes == {3} and options.weighted is not False
     weights = as_weights([edge[2] for edge in edges], lambda i: f"edge {i} {edges[i][:2]}") if weighted else None
     options.record.rows = len(edges)
-    return build(rows.reshape(-1, 2), weights, encoder.names(), bool(options.directed), options)
+    ends, names = resolve_kinds(rows.reshape(-1, 2), encoder.names(), None, options.bipartite)
+    return build(ends, weights, names, bool(options.directed), options)
 
 
 def _check_pairs(edges: list[tuple[Any, ...]], sizes: set[int], options: ConversionOptions) -> None:
@@ -140,11 +144,22 @@ def _is_iterable(x: Any) -> bool:
     return isinstance(x, Iterable) and not isinstance(x, (str, bytes))
 
 
+def _of_one_kind(convert: Callable[[Any, ConversionOptions], Graph]) -> Callable[[Any, ConversionOptions], Graph]:
+    """Return a converter of objects that have no columns, which refuses to keep the names of columns apart."""
+
+    def checked(x: Any, options: ConversionOptions) -> Graph:
+        refuse_bipartite(options.bipartite)
+        return convert(x, options)
+
+    return checked
+
+
 def _with_names(convert: Callable[[Any, ConversionOptions], Graph]) -> Callable[[Any, ConversionOptions], Graph]:
     """Return a converter of objects that name their nodes, which refuses names for the rows of a matrix."""
 
     def checked(x: Any, options: ConversionOptions) -> Graph:
         refuse_names(options)
+        refuse_bipartite(options.bipartite)
         return convert(x, options)
 
     return checked
@@ -154,10 +169,10 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, ConversionOptions]
     (lambda x: isinstance(x, Graph), _with_names(from_graph)),
     (_is_from("networkx", "is_directed", "edges"), _with_names(_from_networkx)),
     (_is_from("igraph", "get_edgelist"), _with_names(_from_igraph)),
-    (_is_from("dgl", "canonical_etypes", "ntypes"), from_dgl),
-    (lambda x: hasattr(type(x), "edge_types") and hasattr(type(x), "node_types"), from_heterogeneous),
-    (lambda x: _has(x, "edge_index"), from_geometric),
-    (_is_from("torch", "detach"), from_tensor),
+    (_is_from("dgl", "canonical_etypes", "ntypes"), _of_one_kind(from_dgl)),
+    (lambda x: hasattr(type(x), "edge_types") and hasattr(type(x), "node_types"), _of_one_kind(from_heterogeneous)),
+    (lambda x: _has(x, "edge_index"), _of_one_kind(from_geometric)),
+    (_is_from("torch", "detach"), _of_one_kind(from_tensor)),
     (_is_from("scipy", "tocoo"), from_matrix),
     (lambda x: isinstance(x, np.ndarray), from_array),
     (_is_from("pandas", "columns"), from_frame),

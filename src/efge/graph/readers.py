@@ -17,6 +17,7 @@ from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, ReadingRecord
 from efge.graph.encoders import FieldEncoder
 from efge.graph.graph import Graph
+from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
 from efge.graph.mapped import MAGIC, TEXT
 from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_sparse_archive
 from efge.graph.names import list_names, parse_names
@@ -62,13 +63,20 @@ class ReadOptions:
     decimal: str = "."
     thousands: str | None = None
     skip_bad: bool = False
+    bipartite: bool | None = None
     record: ReadingRecord = field(default_factory=ReadingRecord)
 
     @property
     def conversion(self) -> ConversionOptions:
         """The options that apply to objects too; nodes and names, which may be in files, are not among them."""
         columns = Columns(self.source, self.target, self.weight, self.weighted)
-        return ConversionOptions(self.directed, columns, drop_self_loops=self.drop_self_loops, record=self.record)
+        return ConversionOptions(
+            self.directed,
+            columns,
+            drop_self_loops=self.drop_self_loops,
+            record=self.record,
+            bipartite=self.bipartite,
+        )
 
 
 class GraphSource(NamedTuple):
@@ -113,6 +121,7 @@ def read_graph(  # noqa: PLR0913
     decimal: str = ".",
     thousands: str | None = None,
     skip_bad: bool = False,
+    bipartite: bool | None = None,
 ) -> Graph:
     r"""Read a graph from a file.
 
@@ -158,6 +167,12 @@ def read_graph(  # noqa: PLR0913
     skip_bad : bool
         Whether to leave out lines of text that are not an edge, and to list them in a warning; by default, the first
         is an error.
+    bipartite : bool, optional
+        Whether the two columns have two kinds of nodes, such as users and items: then the name of a node begins with
+        that of its column, as in ``"user:7"`` and ``"item:7"``; without names of columns, ``"source:7"`` and
+        ``"target:7"``.
+        By default, names that are in both columns are the same node, with a warning if columns are named like two
+        kinds and have common integers; False means that there is only one kind.
 
     Returns
     -------
@@ -194,6 +209,7 @@ def read_graph(  # noqa: PLR0913
         decimal=decimal,
         thousands=thousands,
         skip_bad=skip_bad,
+        bipartite=bipartite,
     )
     return read_with_options(path, options)
 
@@ -212,6 +228,10 @@ def _check_options(file: GraphSource) -> GraphSource:
     if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
         rule = "skip_bad, decimal and thousands are for edges as text"
         raise GraphError(f"{file.label}: {rule}; this is {file.format}")
+    if file.format == "adjlist":
+        refuse_bipartite(options.bipartite)
+    if options.bipartite and file.nodes is not None:
+        raise GraphError(f"{file.label}: {NO_FURTHER_NODES}")
     return file
 
 
@@ -276,8 +296,11 @@ def read_edge_chunks(file: GraphSource, encoder: FieldEncoder) -> Iterator[EdgeC
 def _read_text(file: GraphSource) -> Graph:
     encoder, options = FieldEncoder(), file.options
     edges = concatenate_edges(encoder, read_edge_chunks(file, encoder))
+    ends, names = resolve_kinds(edges.ends, edges.names, options.record.columns, options.bipartite)
     try:
-        return graph_from_edges(*edges, directed=bool(options.directed), drop_self_loops=options.drop_self_loops)
+        return graph_from_edges(
+            ends, edges.weights, names, directed=bool(options.directed), drop_self_loops=options.drop_self_loops
+        )
     except GraphError as error:
         raise GraphError(f"{file.label}: {error}") from None
 

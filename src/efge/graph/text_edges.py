@@ -104,6 +104,7 @@ def read_edge_list(
     head, chunks, separator = read_head(source, "edge")
     layout = _detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
+    record.columns = layout.end_names(head[0])
     _encode_nodes(encoder, nodes, layout.delimiter)
 
     def has_header(chunk: Chunk) -> bool:
@@ -325,6 +326,11 @@ class _Layout(NamedTuple):
         }
         return {name: text for name, text in guesses.items() if given[name] is None}
 
+    def end_names(self, first: Line) -> tuple[str, str] | None:
+        """Return the names of the source and target columns; None without a header."""
+        names = first.fields(self.delimiter)
+        return (names[self.source].strip(), names[self.target].strip()) if self.header else None
+
     @property
     def is_plain(self) -> bool:
         """Whether a line is two names and nothing else."""
@@ -373,6 +379,11 @@ def _explain_fields(first: list[str], second: list[str], header: bool, requested
     if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
         what = "this looks like an adjacency matrix with names"
         return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
+    if header and not is_number(second[0]) and all(map(is_number, second[1:])):
+        what = (
+            "if rows and columns are two kinds of nodes, pass pandas.read_csv(file, index_col=0) to efge.as_graph, with"
+        )
+        return f"{explain_ambiguity(Head(named, second), len(first))}; {what} bipartite=True"
     hint = _explain_content(first)
     if hint:
         return f"an edge has two node names and at most a weight; got {len(first)} fields{hint}"

@@ -179,3 +179,27 @@ def label_components(indptr, indices, parents, labels):
             count += 1
         else:
             labels[row] = labels[_root(parents, row)]
+
+
+@njit(cache=True, nogil=True)
+def peel_leaves(indptr, indices, degrees, stack):
+    """Remove nodes with less than two neighbors until none is left; `degrees` become those of the 2-core.
+
+    `degrees` come in as those of all nodes and are 0 outside of the core. `stack` has room for a number per node.
+    """
+    size = 0
+    for node in range(degrees.shape[0]):
+        if degrees[node] < 2:
+            stack[size] = node
+            size += 1
+    while size:
+        size -= 1
+        node = stack[size]
+        degrees[node] = 0
+        for entry in range(indptr[node], indptr[node + 1]):
+            neighbor = indices[entry]
+            if degrees[neighbor] >= 2:
+                degrees[neighbor] -= 1
+                if degrees[neighbor] < 2:
+                    stack[size] = neighbor
+                    size += 1

@@ -51,6 +51,20 @@ class NodeEmbedder:
         _, *parameters = inspect.signature(cls.__init__).parameters.values()
         return {parameter.name: parameter.default for parameter in parameters}
 
+    def __new__(cls: type[AnyEmbedder], *args: Any, **params: Any) -> AnyEmbedder:
+        """Refuse a parameter that the constructor does not have, and name the nearest one."""
+        known = inspect.signature(cls.__init__).parameters
+        takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in known.values())
+        unknown = [] if takes_any else [name for name in params if name not in known]
+        if unknown:
+            raise TypeError(cls._explain_unknown(unknown[0]))
+        return object.__new__(cls)
+
+    @classmethod
+    def _explain_unknown(cls, name: str) -> str:
+        known = cls._default_params()
+        return f"{cls.__name__} has no parameter {name!r}; it has {', '.join(known)}{did_you_mean(name, known)}"
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.
 
@@ -79,8 +93,7 @@ class NodeEmbedder:
         known = self._default_params()
         for name, value in params.items():
             if name not in known:
-                hint = did_you_mean(name, known)
-                raise ValueError(f"{type(self).__name__} has no parameter {name!r}; it has {', '.join(known)}{hint}")
+                raise ValueError(self._explain_unknown(name))
             setattr(self, name, value)
         return self
 

@@ -17,7 +17,7 @@ from efge.errors import check_positive_integers, is_number
 from efge.graph.inputs import as_graph_with_edges
 from efge.models.affiliation import Adjacency, Ascent, Rows, initial_factors, pair_rates, random_generator
 from efge.models.base import NodeEmbedder
-from efge.models.diagnostics import diagnose
+from efge.models.diagnostics import diagnose, warn_if_random
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed
 from efge.system import available_threads
@@ -174,6 +174,7 @@ class BigClam(NodeEmbedder):
         self.embedding_ = Embedding._owning(ascent.factors.astype(np.float32), graph.names)
         self.diagnostics_ = diagnose(graph, self.embedding_)
         self.threshold_ = adjacency.threshold
+        warn_if_random(self)
         return self
 
     @property

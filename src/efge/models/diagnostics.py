@@ -10,7 +10,6 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.embedding.geometry import (
@@ -28,6 +27,8 @@ from efge.embedding.geometry import (
 from efge.errors import QualityWarning
 from efge.families.base import Family, evaluate_at
 from efge.graph.graph import Graph
+from efge.graph.neighborhoods import are_edges
+from efge.graph.predictability import describe_randomness, measure_predictability
 
 if TYPE_CHECKING:
     from efge.training.trainer import Trained
@@ -64,6 +65,11 @@ class Diagnostics:
         Number of nodes whose vector is zero.
     isolated_nodes : int
         Number of nodes without any edge. Nothing can be learned about them, and the other figures leave them out.
+    predictability : float or None
+        How well held-out edges follow from the others, whatever the vectors: the probability that two of them are told
+        from the same two with exchanged ends, by the paths between these. At .5, the links of the graph are random
+        beyond the degrees of its nodes. None where it cannot be told, as in trees, rings, small and complete graphs,
+        and after an update.
     initial_log_likelihood, log_likelihood : float or None
         Mean log-likelihood of held-out pairs and their negative samples before and after training.
     constant_log_likelihood : float or None
@@ -85,6 +91,7 @@ class Diagnostics:
     effective_rank: float | None
     zero_vectors: int
     isolated_nodes: int
+    predictability: float | None = None
     initial_log_likelihood: float | None = None
     log_likelihood: float | None = None
     constant_log_likelihood: float | None = None
@@ -108,7 +115,7 @@ class Diagnostics:
 
         Examples
         --------
-        >>> Diagnostics(0.91, 0.25, 7.5, 0, 0, -4.0, -2.5, -3.0).relative_gain
+        >>> Diagnostics(0.91, 0.25, 7.5, 0, 0, 0.9, -4.0, -2.5, -3.0).relative_gain
         0.5
         """
         initial, final, constant = self.initial_log_likelihood, self.log_likelihood, self.constant_log_likelihood
@@ -118,9 +125,14 @@ class Diagnostics:
 
 
 def diagnose(
-    graph: Graph, embedding: Embedding, trained: Trained | None = None, family: Family | None = None
+    graph: Graph,
+    embedding: Embedding,
+    trained: Trained | None = None,
+    family: Family | None = None,
+    *,
+    measure_graph: bool = True,
 ) -> Diagnostics:
-    """Diagnose the vectors of a graph's nodes.
+    """Diagnose the vectors of a graph's nodes, and whether the graph has anything to learn.
 
     With a training, its likelihoods are part of the diagnostics; with a family, that of a constant score is, too.
 
@@ -141,6 +153,7 @@ def diagnose(
     figures |= {} if trained is None else _likelihoods(trained, family)
     known: dict[str, Any] = {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
     n_zero, n_isolated = count_zero_rows(vectors), graph.n_nodes - len(linked)
+    known["predictability"] = measure_predictability(graph) if measure_graph else None
     return Diagnostics(zero_vectors=n_zero, isolated_nodes=n_isolated, **known)
 
 
@@ -156,7 +169,7 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
     vectors = embedding.vectors
     mean = mean_vector(vectors, sample_rows(len(vectors), linked, random))
     shuffled = random.permutation(second)
-    apart = (first != shuffled) & ~_are_edges(graph, first, shuffled)
+    apart = (first != shuffled) & ~are_edges(graph, first, shuffled)
     return _auc(cosines(vectors, first, second, mean), cosines(vectors, first[apart], shuffled[apart], mean))
 
 
@@ -174,18 +187,6 @@ def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows
     first = np.searchsorted(graph.indptr, edges, side="right") - 1
     second = graph.indices[edges].astype(np.int64)
     return first[first != second], second[first != second]
-
-
-def _are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
-    """Return whether there is an edge from each node to another, by a binary search among its sorted neighbors."""
-    low, end = graph.indptr[first].astype(np.int64), graph.indptr[first + 1].astype(np.int64)
-    high, last = end, len(graph.indices) - 1
-    while (low < high).any():
-        middle = (low + high) // 2
-        is_smaller = (low < high) & (graph.indices[np.minimum(middle, last)] < second)
-        low, high = np.where(is_smaller, middle + 1, low), np.where(is_smaller, high, middle)
-    found: npt.NDArray[np.bool_] = (low < end) & (graph.indices[np.minimum(low, last)] == second)
-    return found
 
 
 def _auc(positives: Floats, negatives: Floats) -> float:
@@ -232,12 +233,21 @@ def _constant_log_likelihood(family: Family, trained: Trained) -> float:
 def warn_if_poor(model: Any) -> None:
     """Warn if the diagnostics of a fitted model say that its vectors are of little use."""
     diagnostics = model.diagnostics_
-    if len(model.embedding_) - diagnostics.isolated_nodes < _MIN_LINKED_NODES:
+    # More training makes no structure.
+    if warn_if_random(model, stacklevel=4) or len(model.embedding_) - diagnostics.isolated_nodes < _MIN_LINKED_NODES:
         return
     untrained, uninformative = _untrained(diagnostics), _uninformative(diagnostics)
     if untrained or uninformative:
         advice = _advice(model, another_family=not untrained)
         warnings.warn(f"{model!r}: {untrained or uninformative}; {advice}", QualityWarning, stacklevel=3)
+
+
+def warn_if_random(model: Any, stacklevel: int = 3) -> bool:
+    """Warn, and return True, if the links of the graph that a model was fitted to look random."""
+    randomness = describe_randomness(model.diagnostics_.predictability)
+    if randomness is not None:
+        warnings.warn(f"{model!r}: {randomness}", QualityWarning, stacklevel=stacklevel)
+    return randomness is not None
 
 
 def _untrained(diagnostics: Diagnostics) -> str | None:

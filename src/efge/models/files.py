@@ -156,7 +156,8 @@ def _read_diagnostics(header: dict[str, Any]) -> dict[str, Any]:
         return {}
     figures = header["diagnostics"]
     names = {field.name for field in fields(Diagnostics)}
-    is_complete = isinstance(figures, dict) and figures.keys() == names
+    # A file of an earlier version has no predictability.
+    is_complete = isinstance(figures, dict) and names - {"predictability"} <= figures.keys() <= names
     if not is_complete or any(type(value) not in (int, float, type(None)) for value in figures.values()):
         raise EmbeddingError("entry 'model': diagnostics are numbers by name")
     return {"diagnostics_": Diagnostics(**figures)}

@@ -18,7 +18,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, largest_eigenpairs, leading_eigenpairs
 from efge.models.base import NodeEmbedder
-from efge.models.diagnostics import diagnose
+from efge.models.diagnostics import diagnose, warn_if_random
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 
@@ -142,6 +142,7 @@ class HOPE(NodeEmbedder):
                 self.eigenvalues_ = values
             self.beta_, self.directed_, self.seed_ = beta, graph.directed, seed
             report(Progress(1, 1, math.nan))
+        warn_if_random(self)
         return self
 
     def _new_node_methods(self) -> tuple[str, ...]:

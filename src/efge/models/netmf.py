@@ -19,7 +19,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
-from efge.models.diagnostics import diagnose
+from efge.models.diagnostics import diagnose, warn_if_random
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 from efge.system import available_memory
@@ -163,6 +163,7 @@ class NetMF(NodeEmbedder):
             self._store_result(graph, linked, values, columns)
             self.form_, self.seed_ = form, seed
             report(Progress(1, 1, math.nan))
+        warn_if_random(self)
         return self
 
     def _check(self) -> None:

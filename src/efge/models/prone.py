@@ -11,7 +11,7 @@ from efge.errors import check_positive_integers
 from efge.graph.factorization import factor_edges
 from efge.graph.inputs import as_graph_with_edges
 from efge.models.base import NodeEmbedder
-from efge.models.diagnostics import diagnose
+from efge.models.diagnostics import diagnose, warn_if_random
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed
 
@@ -126,4 +126,5 @@ class ProNE(NodeEmbedder):
             self.diagnostics_ = diagnose(graph, self.embedding_)
             self.seed_ = seed
             report(Progress(1, 1, math.nan))
+        warn_if_random(self)
         return self

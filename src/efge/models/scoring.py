@@ -19,6 +19,7 @@ from efge.errors import check_positive_integers
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.families.odds import log_odds
+from efge.graph.bipartite import NO_SIDE, has_two_kinds, two_sides
 from efge.graph.graph import Graph
 from efge.graph.names import list_names, split_pairs
 from efge.models.base import NodeEmbedder
@@ -121,7 +122,9 @@ class PairScorer(NodeEmbedder):
         exclude : list, tuple, set or array of names, or a graph, optional
             Names that are not recommended; or a graph, which must contain the node, whose neighbors are not: usually
             the graph that was fitted, so that only new links are recommended. In a directed graph, these are the
-            out-neighbors. A graph is anything that :func:`efge.as_graph` takes except a list of edges.
+            out-neighbors. A graph is anything that :func:`efge.as_graph` takes except a list of edges. If the graph is
+            bipartite and has cycles, as one of users and items, and `among` is not given, only nodes of the other side
+            are recommended.
 
         Returns
         -------
@@ -143,16 +146,36 @@ class PairScorer(NodeEmbedder):
         check_positive_integers(k=k)
         names = [node] if is_name(node) else list_names("node", node)
         allowed, graph = allowed_rows(self.embedding_, among, exclude)
-        found = [self._recommend(row, k, allowed, graph) for row in self.embedding_._rows(names)]
+        sides = None if graph is None or among is not None else self._sides(graph)
+        found = [self._recommend(row, k, allowed, graph, sides) for row in self.embedding_._rows(names)]
         return found[0] if is_name(node) else found
 
-    def _recommend(self, row: int, k: int, allowed: npt.NDArray[np.bool_], graph: Graph | None) -> Recommendations:
-        """Return the best of the allowed rows that are neither the node's own nor those of its neighbors in a graph."""
+    def _sides(self, graph: Graph) -> npt.NDArray[np.int8] | None:
+        """Return the side of each row in a bipartite graph that has cycles, and -1 for nodes that are not in it."""
+        sides = two_sides(graph) if has_two_kinds(graph) else None
+        if sides is None:
+            return None
+        rows = self.embedding_._index.rows(graph)
+        by_row = np.full(len(self.embedding_), NO_SIDE, np.int8)
+        by_row[rows[rows >= 0]] = sides[rows >= 0]
+        return by_row
+
+    def _recommend(
+        self,
+        row: int,
+        k: int,
+        allowed: npt.NDArray[np.bool_],
+        graph: Graph | None,
+        sides: npt.NDArray[np.int8] | None,
+    ) -> Recommendations:
+        """Return the best of the allowed rows that are not the node's own, its neighbors', or on its side."""
         candidates, names = allowed.copy(), self.embedding_.names
         candidates[row] = False
         if graph is not None:
             neighbors = self.embedding_._index.rows(graph.neighbors(names[row : row + 1].tolist()[0]))
             candidates[neighbors[neighbors >= 0]] = False
+        if sides is not None and sides[row] != NO_SIDE:
+            candidates &= sides == 1 - sides[row]
         rows = np.flatnonzero(candidates)
         scores = self._score_rows(np.array([row]), rows)
         best = _largest(scores, k)

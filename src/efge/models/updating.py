@@ -79,7 +79,7 @@ def update(
         fitted |= {"history_": trained.history} | ({} if matrix is None else {"filter_map_": matrix})
     fitted |= {"embedding_": embedding, "context_embedding_": Embedding._owning(tables.contexts, graph.names)}
     fitted |= {"center_embedding_": centers} if hasattr(model, "center_embedding_") else {}
-    fitted |= {"diagnostics_": diagnose(graph, centers), "n_updates_": model.n_updates_ + 1}
+    fitted |= {"diagnostics_": diagnose(graph, centers, measure_graph=False), "n_updates_": model.n_updates_ + 1}
     fitted["drift_"] = drift([before, embedding], aligned=True)
     vars(model).update(fitted)
 
