@@ -214,7 +214,9 @@ class NodeEmbedder:
 
         Nodes that were in the graph that was fitted keep their vectors to the byte. Those of new nodes follow from
         their edges, to old nodes and among each other; the estimator stays as it is. A new node that no path links to
-        an old one gets zeros. The same estimator and graph give the same bytes, at any number of threads.
+        an old one gets zeros. Nodes that had no edges when EFGE or Node2Vec was fitted have random vectors, and count
+        only for new nodes that no path links to others. The same estimator and graph give the same bytes, at any
+        number of threads.
 
         Parameters
         ----------
