@@ -105,29 +105,6 @@ def test_updates_of_a_rotating_filter_stay_in_the_space_of_the_old_vectors():
     assert {other // 10 for other, _ in vectors.neighbors("new", k=5)} == {0}
 
 
-def test_a_node_that_gets_its_first_edges_starts_from_the_mean_of_its_neighbors(monkeypatch):
-    """As a new node does; otherwise, a few walks would have to pull it from where nothing has put it."""
-    nodes, edges = [*GROUPS, "alone"], list(GROUPS.edges)
-    models = [
-        efge.EFGE(**QUICK).fit(efge.as_graph(edges, nodes=nodes)),
-        efge.EFGE(**QUICK).fit(efge.as_graph(edges, nodes=nodes[:-1])),
-    ]
-    later = efge.as_graph([*edges, ("alone", 21), ("alone", 22)], nodes=nodes)
-    starts = []
-    monkeypatch.setattr(updating, "train", lambda *args, start, **options: starts.append(start) or stop())
-    for model in models:
-        with pytest.raises(StopIteration):
-            model.partial_fit(later)
-        known = model.center_embedding_[[21, 22]].vectors
-        mean = (known / np.linalg.norm(known, axis=1, keepdims=True)).sum(axis=0)
-        start = starts[-1].centers[later.rows(["alone"])[0]]
-        assert start @ mean == pytest.approx(np.linalg.norm(start) * np.linalg.norm(mean), rel=1e-5)
-
-
-def stop():
-    raise StopIteration
-
-
 def test_nodes_leave_and_come_back(model):
     model.partial_fit(grown(without=[3, 4]))
     assert 3 not in model.embedding_

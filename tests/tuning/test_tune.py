@@ -141,9 +141,9 @@ def test_a_wide_window_is_chosen_where_a_region_counts():
     study = efge.tune(ring, space={"window": [1, 5], "dim": [16], "walks_per_node": [10], "propagate": None})
     assert [row.verdict for row in study.rows] == ["best", "worse"]
     assert study.best_params["window"] == 5
-    assert (
-        study.advice
-        == "Windows of 5 do best here: this graph is sparse, with a mean degree of 6.0, and few nodes are close."
+    assert study.advice == (
+        "Use EFGE(dim=16, walks_per_node=10, window=5, propagate=None). What matters most here is the window: 5, as"
+        " this graph is sparse, with a mean degree of 6.0, and few nodes are close."
     )
 
 
@@ -189,7 +189,8 @@ def test_the_metric_decides(monkeypatch):
 def test_trials_train_as_a_fit_does():
     """They skip checks, evaluations and diagnostics, none of which changes a vector."""
     model = efge.EFGE("poisson", dim=4, walks_per_node=4, window=3, propagate=None, seed=5, threads=1)
-    trained = trials._train_tables(efge.EFGE(**model.get_params()), GRAPH, lambda progress: None)
+    runner = trials.TrialRunner(LinkTask(GRAPH, 0), None, 1)
+    trained = runner._train_tables(efge.EFGE(**model.get_params()), GRAPH, 0)
     assert trained.embedding_ == model.fit(GRAPH).embedding_
     assert len(trained.history_["pairs"]) < len(model.history_["pairs"])
 

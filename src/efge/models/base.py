@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from efge.families.base import Family
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
+
+
+@cache
+def _constructor_defaults(constructor: Callable[..., None]) -> dict[str, Any]:
+    """Return the parameters of a constructor and their defaults; studies ask for them hundreds of times."""
+    _, *parameters = inspect.signature(constructor).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
 
 
 class NodeEmbedder:
@@ -48,8 +56,7 @@ class NodeEmbedder:
     @classmethod
     def _default_params(cls) -> dict[str, Any]:
         """Return the constructor's parameters and their defaults, in order."""
-        _, *parameters = inspect.signature(cls.__init__).parameters.values()
-        return {parameter.name: parameter.default for parameter in parameters}
+        return dict(_constructor_defaults(cls.__init__))
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name.

@@ -22,7 +22,7 @@ from efge.errors import EmbeddingError
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.diagnostics import diagnose
-from efge.models.new_nodes import check_direction, fold_in_centers, forget_untrained, new_walks, transform_graph
+from efge.models.new_nodes import check_direction, fold_in_centers, new_walks, transform_graph
 from efge.progress import Progress
 from efge.random import stream_key
 from efge.training.checkpoints import Checkpoints
@@ -126,11 +126,8 @@ def _changed_edges(model: Any, graph: Graph, rows: Rows) -> Rows:
 def _extend_tables(model: Any, graph: Graph, rows: Rows, freeze: bool) -> _Tables:
     """Return the tables of a graph's nodes: old rows as they are, and new ones; removed nodes leave.
 
-    New rows are trained by fold-in if nothing else trains them, or start from means over neighbors, as do those of nodes
-    that had no edges before.
+    New rows are trained by fold-in if nothing else trains them, or start from means over neighbors.
     """
-    if not freeze:
-        rows = forget_untrained(model, graph, rows)
     old, new = rows >= 0, rows < 0
     known = getattr(model, "center_embedding_", model.embedding_).vectors, model.context_embedding_.vectors
     centers, contexts = (np.empty((graph.n_nodes, model.embedding_.dim), np.float32) for _ in range(2))
