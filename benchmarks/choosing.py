@@ -137,7 +137,7 @@ def measure_studies(name: str, graph: efge.Graph, labels: Any, seeds: int) -> No
     """Choices of `efge.tune` by one thread, and processor seconds beside those of a default fit."""
     compile_first()
     default, fitted = timed_fit(graph)
-    rows = [[name, "default", 0, "bernoulli", fitted.window_, "filter", round(default, 2), round(default, 2), ""]]
+    rows = [[name, "default", 0, fitted.family, fitted.window_, "filter", round(default, 2), round(default, 2), ""]]
     for kind, given in (("edges", None), ("labels", labels)):
         for seed in range(seeds):
             start = time.process_time()

@@ -91,7 +91,7 @@ METHODS: dict[str, Any] = {
     "EFGE": efge.EFGE(),
     "EFGE, not propagated": efge.EFGE(propagate=None),
     "EFGE, 80 walks": efge.EFGE(walks_per_node=80, init="random"),
-    "EFGE, Poisson": efge.EFGE("poisson"),
+    "EFGE, Bernoulli": efge.EFGE("bernoulli"),
     "EFGE, Normal": efge.EFGE("normal"),
     "EFGE-Bern, paper": efge.EFGE.paper("bernoulli"),
     "EFGE-Pois, paper": efge.EFGE.paper("poisson"),
@@ -110,7 +110,7 @@ METHODS: dict[str, Any] = {
 }
 TRAINERS = {
     f"{family}, {trainer}": efge.EFGE.paper(family, trainer=trainer)
-    for family in ("bernoulli", "normal")
+    for family in ("bernoulli", "poisson", "normal")
     for trainer in ("fast", "reference")
 }
 

@@ -210,7 +210,7 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
         (["embed", "friends.csv", "-o", "v.npz", "-m", "own.py:Missing"], "own.py has no Missing"),
         (
             ["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho=1"],
-            "bernoulli has no parameter 'rho'; it has none",
+            "poisson has no parameter 'rho'; it has none",
         ),
         (["embed", "friends.csv", "-o", "v.npz", "--family-option", "rho"], "a family option is name=value"),
         (["embed", "friends.csv", "-o", "v.npz", "--config", "none.toml"], "none.toml: No such file"),
@@ -231,7 +231,7 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
         (["neighbors", "w.csv", "--all", "-o", "knn.xls"], "knn.xls: the suffix of a table"),
         (["links", "friends.csv", "--features", "hadamar"], "no feature 'hadamar'"),
         (["links", "friends.csv", "--test-size", "2"], "test_size is a fraction of the edges, above 0 and below 1"),
-        (["links", "friends.csv", "--rank", "2"], "bernoulli has no option --rank"),
+        (["links", "friends.csv", "--rank", "2"], "poisson has no option --rank"),
         (["convert", "w.csv", "w.xyz"], "w.xyz"),
         (["propagate", "w.csv", "friends.csv"], "Missing option '--output'"),
         (["propagate", "w.csv", "friends.csv", "-o", "v.npz"], "the embedding and the graph must have the same nodes"),

@@ -43,7 +43,7 @@ def blocks():
 @pytest.mark.parametrize(
     ("family", "changes", "message"),
     [
-        ("normal", {"walks_per_node": 10}, "nearly parallel.*raise walks_per_node, or try .* EFGE\\('bernoulli'\\)$"),
+        ("normal", {"walks_per_node": 10}, "nearly parallel.*raise walks_per_node, or try .* EFGE\\('poisson'\\)$"),
         ("normal", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),
         ("bernoulli", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),
         ("poisson", {"walks_per_node": 1}, "had the same score.*; raise walks_per_node$"),

@@ -66,9 +66,9 @@ def mean_length(vectors):
     return np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1).mean())
 
 
-def test_the_defaults_are_bernoulli_automatic_walks_and_the_band_pass_filter():
+def test_the_defaults_are_poisson_automatic_walks_and_the_band_pass_filter():
     model = efge.EFGE()
-    assert (model.family, model.dim, model.walks_per_node, model.window) == ("bernoulli", 128, "auto", "auto")
+    assert (model.family, model.dim, model.walks_per_node, model.window) == ("poisson", 128, "auto", "auto")
     assert (model.init, model.propagate) == ("auto", "auto")
 
 

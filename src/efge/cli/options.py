@@ -33,7 +33,7 @@ MODELS = {
 # The paper's names of its models, which have its settings.
 PAPER_MODELS = {"efge-bern": "bernoulli", "efge-pois": "poisson", "efge-norm": "normal"}
 MODELS |= {name: ("EFGE", family) for name, family in PAPER_MODELS.items()}
-DEFAULT_MODEL = "bernoulli"
+DEFAULT_MODEL = "poisson"
 _WALK_MODELS = ("EFGE", "DeepWalk", "Node2Vec")
 _SGD_MODELS = (*_WALK_MODELS, "LINE")
 

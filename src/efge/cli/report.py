@@ -26,7 +26,7 @@ def report(
     ] = None,
     model: Annotated[
         list[str] | None,
-        typer.Option("--model", "-m", help="Models to choose from, as for embed. \\[default: bernoulli,prone,hope]"),
+        typer.Option("--model", "-m", help="Models to choose from, as for embed. \\[default: poisson,prone,hope]"),
     ] = None,
     dim: Annotated[int, typer.Option(help="Number of dimensions of the vectors.")] = 128,
     seed: Annotated[int, typer.Option(help="Random seed; the same seed gives the same report.")] = 0,
@@ -38,7 +38,7 @@ def report(
 
     check_outputs([output], [graph, labels, options["nodes"]], force)
     reading = select_options(options, READING_OPTIONS)
-    names = split_commas(model) or ["bernoulli", "prone", "hope"]
+    names = split_commas(model) or ["poisson", "prone", "hope"]
     models = {name: runs.make_model(name, {}, {"dim": dim, "seed": seed}) for name in names}
     network = runs.read_graph(graph, reading)
     command = ["efge", "report", graph, "-o", str(output), "--model", ",".join(names), "--dim", str(dim)]

@@ -49,7 +49,7 @@ class Choice(NamedTuple):
 def default_candidates(seed: int) -> dict[str, NodeEmbedder]:
     """Return the models that a report compares by default."""
     return {
-        "bernoulli": efge.EFGE(seed=seed),
+        "poisson": efge.EFGE(seed=seed),
         "prone": efge.ProNE(seed=seed),
         "hope": efge.HOPE(seed=seed),
     }

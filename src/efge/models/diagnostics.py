@@ -276,5 +276,5 @@ def _advice(model: Any, another_family: bool) -> str:
         amount += f" (it was {model.walks_per_node_:.0f})"
     changes = [f"raise learning_rate (it is {rate:g}) or {amount}" if rate < low else f"raise {amount}"]
     if another_family and "normal" in repr(parameters.get("family")).lower():
-        changes.append("try another family, such as EFGE('bernoulli')")
+        changes.append("try another family, such as EFGE('poisson')")
     return ", or ".join(changes)

@@ -52,7 +52,7 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
     Parameters
     ----------
     family : str or Family
-        Distribution of co-occurrences: "bernoulli", "poisson", "normal", "negative-binomial", "geometric",
+        Distribution of co-occurrences: "poisson", "bernoulli", "normal", "negative-binomial", "geometric",
         "bernoulli-poisson", or a :class:`Family`, which can be one of your own.
     dim : int
         Dimension of the vectors. Time and memory grow in proportion to it.
@@ -154,7 +154,7 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
 
     def __init__(
         self,
-        family: str | Family = "bernoulli",
+        family: str | Family = "poisson",
         dim: int = 128,
         *,
         walk: str | Strategy = "node2vec",

@@ -15,7 +15,7 @@ from efge.models.base import NodeEmbedder
 
 # Families and windows differ most between graphs, and filters cost little to try.
 DEFAULT_SPACE: dict[str, list[Any]] = {
-    "family": ["bernoulli", "poisson", "normal"],
+    "family": ["poisson", "bernoulli", "normal"],
     "window": [1, 2, 5, 10],
     "propagate": [None, "auto"],
 }
