@@ -213,8 +213,8 @@ def _repeat_means(totals: _Totals, among_new: csr_array) -> Floats:
     # Only means over other new nodes can change.
     coupled = np.flatnonzero(np.diff(among_new.indptr))
     part = _Totals(*(total[coupled] for total in totals))
-    inner, means, reached = among_new[coupled][:, coupled], vectors[coupled], known[coupled].astype(np.float64)
+    inner, means, is_known = among_new[coupled][:, coupled], vectors[coupled], known[coupled].astype(np.float64)
     for _ in range(_ROUNDS if len(coupled) else 0):
-        means = part.means(inner, means, reached)
+        means = part.means(inner, means, is_known)
     vectors[coupled] = means
     return vectors
