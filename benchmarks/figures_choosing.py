@@ -56,26 +56,38 @@ def best_of(rows: list[dict[str, Any]], score: str = "micro_f1") -> float:
 
 
 def regrets() -> str:
-    """A row for each network, and means and worst cases of both halves."""
-    studies = {(row["network"], row["by"]): row for row in load("choosing")["studies"].records()}
+    """A row for each network, and means and worst cases of both halves; studies with several seeds are averaged."""
+    studies: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in load("choosing")["studies"].records():
+        studies.setdefault((row["network"], row["by"]), []).append(row)
     lines, by_half = [], {True: [], False: []}  # type: tuple[list[list[Any]], dict[bool, list[list[float]]]]
     for name, rows in candidates().items():
         default, edges, labels = (studies[name, kind] for kind in ("default", "edges", "labels"))
-        best, losses = best_of(rows), [loss(rows, key_of(study)) for study in (default, edges, labels)]
-        losses.append(loss(rows, key_of(labels), WITH_LABELS))
-        times = [study["seconds"] / study["default fit, s"] for study in (edges, labels)]
-        chosen = f"{edges['family']}, window {edges['window']}, {'no ' * (edges['filter'] == 'none')}filter"
+        losses = [mean_loss(rows, cells) for cells in (default, edges, labels)]
+        losses.append(mean_loss(rows, labels, WITH_LABELS))
+        times = [
+            statistics.mean(cell["seconds"] / cell["default fit, s"] for cell in cells) for cells in (edges, labels)
+        ]
         by_half[name in CHOSEN_ON].append(losses)
-        numbers = [f"{best:.3f}", *(f"{loss:.3f}" for loss in losses), *(f"{factor:.1f}" for factor in times)]
-        lines.append([name, "yes" if name in CHOSEN_ON else "no", chosen, *numbers])
+        numbers = [f"{best_of(rows):.3f}", *(f"{loss:.3f}" for loss in losses), *(f"{factor:.1f}" for factor in times)]
+        lines.append([name, "yes" if name in CHOSEN_ON else "no", len(edges), most_chosen(edges), *numbers])
     for half, losses_of_half in sorted(by_half.items(), reverse=True):
         for title, summary in (("mean", statistics.mean), ("worst", max)) if losses_of_half else ():
             totals = [f"{summary(column):.3f}" for column in zip(*losses_of_half, strict=True)]
-            lines.append([f"**{title}**", "yes" if half else "no", "", "", *totals, "", ""])
-    header = ["network", "criterion chosen on it", "`tune(graph)` chose", "best Micro-F1", "defaults below it"]
-    header += ["`tune(graph)` below it", "`tune(graph, labels)` below it", "the same, with 90 % of labels"]
-    header += ["fits", "fits with labels"]
+            lines.append([f"**{title}**", "yes" if half else "no", "", "", "", *totals, "", ""])
+    header = ["network", "criterion chosen on it", "studies", "`tune(graph)` chose most often", "best Micro-F1"]
+    header += ["defaults below it", "`tune(graph)` below it", "`tune(graph, labels)` below it"]
+    header += ["the same, with 90 % of labels", "fits", "fits with labels"]
     return markdown(header, lines)
+
+
+def mean_loss(rows: list[dict[str, Any]], studies: list[dict[str, Any]], score: str = "micro_f1") -> float:
+    return statistics.mean(loss(rows, key_of(study), score) for study in studies)
+
+
+def most_chosen(studies: list[dict[str, Any]]) -> str:
+    family, window, kind = statistics.mode(key_of(study) for study in studies)
+    return f"{family}, window {window}, {'no ' * (kind == 'none')}filter"
 
 
 def criteria() -> str:

@@ -145,6 +145,7 @@ def measure_million(nodes: int = 1_000_000, new: int = 100) -> None:
         table = random.standard_normal((nodes, model.dim), np.float32)
         setattr(model, name, efge.Embedding(table, np.arange(nodes)))
     model.visits_ = random.integers(1, 1000, nodes)
+    model.neighborhoods_ = model.visits_.astype(np.uint64)
     rows: list[list[Any]] = []
     for method in METHODS:
         edges = np.column_stack(

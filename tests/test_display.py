@@ -13,6 +13,9 @@ import pytest
 import efge
 from efge import display, progress
 from efge.evaluation.results import Scores
+from efge.tuning.results import Row
+from efge.tuning.space import Candidate
+from efge.tuning.study import Study
 
 EDGES = [("<ann>", "bob"), ("bob", "cid"), ("cid", "<ann>"), ("cid", "dan")]
 
@@ -20,6 +23,10 @@ EDGES = [("<ann>", "bob"), ("bob", "cid"), ("cid", "<ann>"), ("cid", "dan")]
 def parse(html):
     """Parse HTML, which here must be well-formed XML."""
     return ElementTree.fromstring(f"<body>{html}</body>")
+
+
+def row(score):
+    return Row(Candidate(efge.HOPE(dim=4)), score, 0.01, {"auc": score}, 1.0, 1, 2.0, 0.0, "best")
 
 
 def shown():
@@ -36,6 +43,7 @@ def shown():
         "communities": efge.Communities([["<ann>", "bob"], ["cid"]]),
         "scores": Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5, 0.75])}}, ("A <note>.",)),
         "no scores": Scores((), {}),
+        "study": Study([row(0.75), row(float("nan"))], "auc", graph, 0, "Use <it>."),
     }
 
 
@@ -55,9 +63,17 @@ def test_tables_and_pictures_have_the_content():
     assert "<ann>" in texts["embedding"]
     assert "0.6250 ± 0.1768" in texts["scores"]
     assert "A <note>." in texts["scores"]
+    assert "0.7500 ± 0.0100" in texts["study"]
+    assert "Use <it>." in texts["study"]
     assert "separation" in texts["fitted model"]
     assert "separation" not in texts["model"]
-    for name, picture in {"graph": "rect", "embedding": "circle", "communities": "rect", "scores": "rect"}.items():
+    for name, picture in {
+        "graph": "rect",
+        "embedding": "circle",
+        "communities": "rect",
+        "scores": "rect",
+        "study": "rect",
+    }.items():
         assert f"<{picture} " in found[name]._repr_html_()
     heights = [float(bar.get("height")) for bar in parse(display.bars([1, 2, 4], "sizes")).iter("rect")]
     assert heights == pytest.approx([22.5, 45, 90])

@@ -142,6 +142,21 @@ def test_nodes_linked_only_through_new_ones_get_vectors_and_nodes_without_a_path
     assert not embedding[["far", "away", "alone"]].vectors.any()
 
 
+@pytest.mark.parametrize("method", ["both", "fold-in", "average"])
+def test_nodes_that_had_no_edges_in_the_fit_do_not_blur_vectors_of_new_ones(method):
+    """Their vectors are random; without any path to others, they are all there is to go by."""
+    model = efge.EFGE(**QUICK).fit(efge.as_graph(list(OLD.edges), nodes=[*OLD, "alone", "remote"]))
+    edges, blurring = [*OLD.edges, ("new", 0), ("new", 1)], [("new", "alone"), ("far", "remote")]
+    clear, embedding = embed(model, edges, method), embed(model, [*edges, *blurring], method)
+    bound = 0.9999 if method == "average" else 0.95
+    assert cosine(embedding["new"], clear["new"]) > bound
+    assert cosine(embedding["far"], model.embedding_["remote"]) > 0.9999
+
+
+def cosine(first, second):
+    return first @ second / np.linalg.norm(first) / np.linalg.norm(second)
+
+
 @pytest.mark.parametrize("name", ["EFGE", "Node2Vec", "DeepWalk", "HOPE"])
 def test_new_nodes_of_a_graph_without_edges_get_zeros(fitted, name):
     model = fitted(name)

@@ -11,10 +11,10 @@ from efge.tuning.space import make_candidates
 
 
 def test_a_dictionary_has_every_combination_once():
-    found = make_candidates({"family": ["poisson", "normal"], "window": [2, 2], "propagate": ["none", "auto"]})
+    found = make_candidates({"family": ["bernoulli", "normal"], "window": [2, 2], "propagate": ["none", "auto"]})
     assert [repr(candidate.estimator) for candidate in found] == [
-        "EFGE(family='poisson', window=2, propagate=None)",
-        "EFGE(family='poisson', window=2)",
+        "EFGE(family='bernoulli', window=2, propagate=None)",
+        "EFGE(family='bernoulli', window=2)",
         "EFGE(family='normal', window=2, propagate=None)",
         "EFGE(family='normal', window=2)",
     ]

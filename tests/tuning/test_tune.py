@@ -16,6 +16,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 import efge
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
+from efge.graph.factorization import factor_edges
+from efge.models.efge import choose_window
 from efge.tuning import trials
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
 from helpers import planted_communities
@@ -141,9 +143,9 @@ def test_a_wide_window_is_chosen_where_a_region_counts():
     study = efge.tune(ring, space={"window": [1, 5], "dim": [16], "walks_per_node": [10], "propagate": None})
     assert [row.verdict for row in study.rows] == ["best", "worse"]
     assert study.best_params["window"] == 5
-    assert (
-        study.advice
-        == "Windows of 5 do best here: this graph is sparse, with a mean degree of 6.0, and few nodes are close."
+    assert study.advice == (
+        "Use EFGE(dim=16, walks_per_node=10, window=5, propagate=None). What matters most here is the window: 5, as"
+        " this graph is sparse, with a mean degree of 6.0, and few nodes are close."
     )
 
 
@@ -189,9 +191,36 @@ def test_the_metric_decides(monkeypatch):
 def test_trials_train_as_a_fit_does():
     """They skip checks, evaluations and diagnostics, none of which changes a vector."""
     model = efge.EFGE("poisson", dim=4, walks_per_node=4, window=3, propagate=None, seed=5, threads=1)
-    trained = trials._train_tables(efge.EFGE(**model.get_params()), GRAPH, lambda progress: None)
+    runner = trials.TrialRunner(LinkTask(GRAPH, 0), None, 1)
+    trained = runner._train_tables(efge.EFGE(**model.get_params()), GRAPH, 0)
     assert trained.embedding_ == model.fit(GRAPH).embedding_
     assert len(trained.history_["pairs"]) < len(model.history_["pairs"])
+
+
+def test_trainings_on_a_dense_graph_share_the_factors_that_they_start_from(monkeypatch):
+    computed = []
+    monkeypatch.setattr(trials, "factor_edges", lambda *args: computed.append(args) or factor_edges(*args))
+    everybody = efge.as_graph(nx.complete_graph(30))
+    runner = trials.TrialRunner(LabelTask(everybody, {i: i % 2 for i in range(30)}, 0, 1.0), None, 1)
+    for family in ("bernoulli", "normal"):
+        model = efge.EFGE(family, dim=4, walks_per_node=2, window=2, propagate=None, seed=0, threads=1)
+        trained = runner._train_tables(efge.EFGE(**model.get_params()), everybody, 0)
+        assert trained.embedding_ == model.fit(everybody).embedding_
+    assert len(computed) == 1
+
+
+def test_the_defaults_are_trained_to_the_end(monkeypatch):
+    """They rank last after the first round; what they lose is then known for all walks."""
+    monkeypatch.setattr(LinkTask, "score", lambda self, embedding, repeat, quick=False: score_by_dim(embedding))
+    window = {"window": choose_window(GRAPH)}
+    study = efge.tune(GRAPH, space=[{"dim": list(range(2, 9)), "walks_per_node": 3}, window])
+    default = next(row for row in study.rows if row.candidate.parameters == window)
+    assert (default.fraction, default.verdict) == (1.0, "worse")
+    assert [row.candidate.parameters["dim"] for row in study.rows[:2]] == [2, 3]
+
+
+def score_by_dim(embedding):
+    return {"auc": [1 - embedding.dim / 1000], "average_precision": [0.5]}
 
 
 def test_candidates_far_behind_in_the_same_training_take_no_further_part(monkeypatch):

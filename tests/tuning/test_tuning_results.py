@@ -71,6 +71,27 @@ def test_the_corrected_error_rarely_calls_equal_candidates_different():
     assert verdicts.count("worse") < 10
 
 
+@pytest.mark.parametrize(("gain", "chosen"), [(0.001, 5), (0.02, 1)])
+def test_the_preferred_candidate_is_chosen_unless_another_is_better_by_a_standard_error(gain, chosen):
+    noise = np.array([0.01, -0.01, 0.0, 0.01, -0.01])
+    results = results_of(
+        {1: {(1.0, 0): 0.8 + gain + noise}, 5: {(1.0, 0): np.full(5, 0.8)}, 10: {(1.0, 0): 0.7 + noise}}
+    )
+    assert results.rows()[0].candidate.parameters["window"] == 1
+    results.preferred = next(key for key, one in results.candidates.items() if one.parameters["window"] == 5)
+    first, second, last = results.rows()
+    assert first.candidate.parameters["window"] == chosen
+    assert (first.verdict, first.difference) == ("best", 0)
+    assert second.difference == pytest.approx(-gain if chosen == 5 else gain)
+    assert last.candidate.parameters["window"] == 10
+
+
+def test_a_preferred_candidate_with_fewer_walks_is_not_chosen():
+    results = results_of({1: {(1.0, 0): 0.8, (0.5, 0): 0.8}, 5: {(0.5, 0): 0.9}})
+    results.preferred = next(key for key, one in results.candidates.items() if one.parameters["window"] == 5)
+    assert results.rows()[0].candidate.parameters["window"] == 1
+
+
 def test_rounds_keep_the_better_third_and_repeat_the_best_two():
     assert [(one.trainings, len(one.repeats)) for one in plan_rounds(12)] == [(12, 1), (4, 1), (2, 1)]
     assert [count_trials(plan_rounds(n)) for n in (1, 2, 3, 4, 5, 12)] == [1, 6, 5, 6, 10, 18]
@@ -93,23 +114,35 @@ def test_a_longer_budget_lets_more_candidates_take_part():
         limit_by_time(works, 0, 1.0)
 
 
-def test_advice_names_the_parameter_that_matters():
+def test_advice_says_what_to_use_and_what_matters():
     rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.899}, 5: {(1.0, 0): 0.7}, 10: {(1.0, 0): 0.6}}).rows()
     reasons = {"small": "this graph's links join unlike nodes"}
-    assert advise(rows, None, reasons) == "Windows of 1 or 2 do best here: this graph's links join unlike nodes."
+    matters = "What matters most here is the window: 1 or 2, as this graph's links join unlike nodes."
+    assert advise(rows, None, reasons) == f"Use EFGE(window=1). {matters}"
+    assert advise(rows, rows[2], reasons) == f"Use EFGE(window=1): the defaults score 0.200 less. {matters}"
+    assert advise(rows, rows[0], reasons) == f"Keep the defaults: nothing that was tried is clearly better. {matters}"
     rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.899}}).rows()
     assert advise(rows, rows[1]._replace(verdict="same"), {}) == (
-        "Nothing that was tried makes a difference here. The defaults are as good within noise."
+        "Use EFGE(window=1), or keep the defaults: the difference is noise."
+        " No single parameter makes a difference here."
     )
+
+
+@pytest.mark.parametrize(("good", "advice"), [(None, "leave it out"), ("auto", "use one")])
+def test_advice_on_the_filter_says_whether_to_use_it(good, advice):
+    candidates = make_candidates({"propagate": [None, "auto"]})
+    results = Results(candidates, "ap", 0.25)
+    for candidate in candidates:
+        score = 0.9 if candidate.parameters["propagate"] == good else 0.5
+        results.add(candidate.key(), (1.0, 0), {"ap": [score]}, 1.0)
+    assert advise(results.rows(), None, {}).endswith(f"What matters most here is the filter: {advice}.")
 
 
 def test_defaults_that_were_left_behind_early_are_not_compared_with_the_end():
     rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.9}}).rows()
     early = rows[1]._replace(verdict="worse", difference=0.124, fraction=1 / 3)
-    assert advise(rows, early, {}).endswith(
-        " The defaults were 0.124 below the best after 33% of the walks, and were not trained further."
-    )
-    assert advise(rows, early._replace(fraction=1.0), {}).endswith(" The defaults are 0.124 below the best.")
+    assert "the defaults fell behind in the first round" in advise(rows, early, {})
+    assert "the defaults score 0.124 less" in advise(rows, early._replace(fraction=1.0), {})
 
 
 def test_links_between_like_and_unlike_nodes_are_told_apart():

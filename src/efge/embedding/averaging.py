@@ -213,6 +213,11 @@ def _repeat_means(totals: _Totals, among_new: csr_array) -> Floats:
         part = _Totals(*(total[reached] for total in totals))
         vectors[reached] = part.means(among_new[reached], vectors, known.astype(np.float64))
         known[reached] = True
-    for _ in range(_ROUNDS if among_new.nnz else 0):
-        vectors = totals.means(among_new, vectors, known.astype(np.float64))
+    # Only means over other new nodes can change.
+    coupled = np.flatnonzero(np.diff(among_new.indptr))
+    part = _Totals(*(total[coupled] for total in totals))
+    inner, means, is_known = among_new[coupled][:, coupled], vectors[coupled], known[coupled].astype(np.float64)
+    for _ in range(_ROUNDS if len(coupled) else 0):
+        means = part.means(inner, means, is_known)
+    vectors[coupled] = means
     return vectors

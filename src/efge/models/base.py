@@ -9,6 +9,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -26,6 +27,13 @@ if TYPE_CHECKING:
     from efge.families.base import Family
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
+
+
+@cache
+def _constructor_defaults(constructor: Callable[..., None]) -> dict[str, Any]:
+    """Return the parameters of a constructor and their defaults; studies ask for them hundreds of times."""
+    _, *parameters = inspect.signature(constructor).parameters.values()
+    return {parameter.name: parameter.default for parameter in parameters}
 
 
 class NodeEmbedder:
@@ -48,8 +56,7 @@ class NodeEmbedder:
     @classmethod
     def _default_params(cls) -> dict[str, Any]:
         """Return the constructor's parameters and their defaults, in order."""
-        _, *parameters = inspect.signature(cls.__init__).parameters.values()
-        return {parameter.name: parameter.default for parameter in parameters}
+        return dict(_constructor_defaults(cls.__init__))
 
     def __new__(cls: type[AnyEmbedder], *args: Any, **params: Any) -> AnyEmbedder:
         """Refuse a parameter that the constructor does not have, and name the nearest one."""
@@ -227,7 +234,9 @@ class NodeEmbedder:
 
         Nodes that were in the graph that was fitted keep their vectors to the byte. Those of new nodes follow from
         their edges, to old nodes and among each other; the estimator stays as it is. A new node that no path links to
-        an old one gets zeros. The same estimator and graph give the same bytes, at any number of threads.
+        an old one gets zeros. Nodes that had no edges when EFGE or Node2Vec was fitted have random vectors, and count
+        only for new nodes that no path links to others. The same estimator and graph give the same bytes, at any
+        number of threads.
 
         Parameters
         ----------

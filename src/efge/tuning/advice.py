@@ -1,4 +1,4 @@
-"""A sentence on what a study found: which parameter matters most on this graph, and why that may be."""
+"""What to do after a study, in two sentences: what to use, and which parameter matters most on this graph."""
 
 from __future__ import annotations
 
@@ -20,28 +20,42 @@ _LIKE = 1.5
 
 
 def advise(rows: Sequence[Row], default: Row | None, reasons: Mapping[str, str]) -> str:
-    """Return a sentence about the parameter whose values differ most, and about the defaults.
+    """Return what to use, and which parameter matters most.
 
     `reasons` explain why small or large windows do best on the graph.
     """
     scored = [row for row in rows if not math.isnan(row.score)]
     if not scored:
         return "No candidate could be trained."
-    effects = {name: _effect(scored, name) for name in varied(scored)}
+    return f"{_recommend(scored[0], default)} {_what_matters(scored, reasons)}"
+
+
+def _recommend(best: Row, default: Row | None) -> str:
+    if default is not None and default.verdict == "best":
+        return "Keep the defaults: nothing that was tried is clearly better."
+    use = f"Use {best.candidate.estimator!r}"
+    if default is None or default.difference <= 0:
+        return f"{use}."
+    if default.verdict == "same":
+        return f"{use}, or keep the defaults: the difference is noise."
+    if default.fraction < best.fraction:
+        # Early in training, candidates differ by how fast they learn, and by more than in the end.
+        return f"{use}: the defaults fell behind in the first round, and were not trained to the end."
+    return f"{use}: the defaults score {default.difference:.3f} less."
+
+
+def _what_matters(rows: Sequence[Row], reasons: Mapping[str, str]) -> str:
+    effects = {name: _effect(rows, name) for name in varied(rows)}
     name = max(effects, key=lambda name: effects[name][1], default=None)
     if name is None or effects[name][1] <= _CLOSE:
-        return f"Nothing that was tried makes a difference here.{_about_default(default)}"
+        return "No single parameter makes a difference here."
     good = effects[name][0]
+    if name == "propagate":
+        return f"What matters most here is the filter: {'leave it out' if good == [None] else 'use one'}."
     numbers = all(isinstance(value, (int, float)) for value in good)
     listed = " or ".join(_show(value) for value in (sorted(good) if numbers else good))
-    what = {
-        "window": f"windows of {listed} do best here",
-        "family": f"the family {listed} does best here",
-        "propagate": "the filter does harm here" if good == [None] else "the filter pays here",
-    }.get(name, f"{name} {listed} does best here")
     reason = _window_reason(good, reasons) if name == "window" else ""
-    sentence = f"{what}{reason}."
-    return sentence[0].upper() + sentence[1:] + _about_default(default)
+    return f"What matters most here is the {name}: {listed}{reason}."
 
 
 def varied(rows: Sequence[Row]) -> list[str]:
@@ -80,25 +94,7 @@ def _show(value: Any) -> str:
 def _window_reason(good: Sequence[Any], reasons: Mapping[str, str]) -> str:
     numbers = [value for value in good if isinstance(value, int)]
     size = "small" if numbers and max(numbers) <= 2 else "large" if numbers and min(numbers) >= 5 else ""
-    return f": {reasons[size]}" if size in reasons else ""
-
-
-def _about_default(default: Row | None) -> str:
-    if default is None:
-        return ""
-    if default.verdict == "best":
-        return " The defaults are the best that was tried."
-    if default.verdict == "same":
-        return " The defaults are as good within noise."
-    if default.difference <= 0:
-        return ""
-    if default.fraction < 1:
-        # Early in training, candidates differ by how fast they learn, and by more than in the end.
-        return (
-            f" The defaults were {default.difference:.3f} below the best after {default.fraction:.0%} of the walks, and"
-            " were not trained further."
-        )
-    return f" The defaults are {default.difference:.3f} below the best."
+    return f", as {reasons[size]}" if size in reasons else ""
 
 
 def explain_windows(graph: Graph, targets: Targets | None) -> dict[str, str]:

@@ -15,6 +15,8 @@ from efge.tuning.tasks import Values
 Place = tuple[float, int]  # fraction of the walks, and repeat
 # A difference of fewer standard errors is noise.
 _NOISE = 2.0
+# What is to be preferred is so unless another candidate is better by more standard errors than this.
+_CLEAR = 1.0
 # With this many paired differences, a candidate has a deviation of its own.
 _MIN_PAIRED = 5
 
@@ -57,9 +59,11 @@ class Row(NamedTuple):
 class Results:
     """All scores of a study so far."""
 
-    def __init__(self, candidates: Sequence[Candidate], metric: str, overlap: float) -> None:
+    def __init__(
+        self, candidates: Sequence[Candidate], metric: str, overlap: float, preferred: str | None = None
+    ) -> None:
         self.candidates = {candidate.key(): candidate for candidate in candidates}
-        self.metric, self.overlap = metric, overlap
+        self.metric, self.overlap, self.preferred = metric, overlap, preferred
         self.values: dict[str, dict[Place, Values]] = {key: {} for key in self.candidates}
         self.seconds: dict[str, dict[Place, float]] = {key: {} for key in self.candidates}
         self.reasons: dict[str, str] = {}
@@ -100,6 +104,7 @@ class Results:
         ranked = [key for key in self.ranking() if self.values[key] or key in self.reasons]
         if not ranked or not self.values[ranked[0]]:
             return [self._row(key, math.nan, self.reasons[key]) for key in ranked]
+        ranked = self._with_preferred_first(ranked)
         best, rows = ranked[0], []
         pooled = self._pooled_deviation(best)
         for key in ranked:
@@ -107,6 +112,19 @@ class Results:
             verdict = "best" if key == best else "same" if difference <= _NOISE * error else "worse"
             rows.append(self._row(key, difference, self.reasons.get(key, verdict) if not self.values[key] else verdict))
         return rows
+
+    def _with_preferred_first(self, ranked: list[str]) -> list[str]:
+        """Return the ranking with the preferred candidate first, if it was scored on as much as the best and is close.
+
+        The best of many candidates is best partly by chance, the more so the fewer labels there are.
+        """
+        best, preferred = ranked[0], self.preferred
+        if preferred not in ranked or self.places(preferred) != self.places(best):
+            return ranked
+        difference, error = self._compare(best, preferred, self._pooled_deviation(best))
+        if not difference <= _CLEAR * error:
+            return ranked
+        return [preferred, *(key for key in ranked if key != preferred)]
 
     def _row(self, key: str, difference: float, verdict: str) -> Row:
         places = self.places(key)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import efge
+from efge import display
 from efge.errors import check_folder_path
 from efge.evaluation.results import check_digits, markdown
 from efge.graph.graph import Graph
@@ -40,7 +41,7 @@ class Study:
     metric : str
         The metric that decides.
     advice : str
-        A sentence on what matters on this graph.
+        What to use on this graph, and which parameter matters most.
     expected : dict or None
         With labels, the metrics of the best candidate on nodes that nothing was chosen by: what to expect for others.
     n_expected : int
@@ -73,6 +74,12 @@ class Study:
 
     def __repr__(self) -> str:
         return self.to_markdown()
+
+    def _repr_html_(self) -> str:
+        """Return the advice, the table, and the scores of its rows, for notebooks."""
+        scores = [row.score for row in self.rows if row.score == row.score]
+        picture = display.bars(scores, f"{self.metric}, row by row")
+        return display.card("Study", display.from_markdown(self.to_markdown()), picture)
 
     @property
     def best_params(self) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from efge.io.scratch import lock_folder
 from efge.models.efge import EFGE, choose_window
 from efge.tuning.advice import advise, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds
-from efge.tuning.results import Results, Row
+from efge.tuning.results import Results
 from efge.tuning.space import Candidate, make_candidates
 from efge.tuning.study import Study
 from efge.tuning.tasks import LabelTask, LinkTask
@@ -60,7 +60,9 @@ def tune(  # noqa: PLR0913
     nothing is chosen by, then says what to expect.
 
     All candidates are trained on 4 walks first. Without labels, the better third of them is then trained on 12, and the
-    best two once more with other held-out edges; with labels, the better third is fitted as the best one will be.
+    best two once more with other held-out edges; with labels, the better third is fitted as the best one will be, and
+    the defaults are chosen unless another candidate is better by more than a standard error. The defaults are always
+    trained to the end, if they are in the space.
     Candidates that differ only in their filter share a training. With one thread, a study of the default space takes
     about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number of threads, also if it was
     interrupted.
@@ -174,7 +176,10 @@ class _Search:
     def __init__(self, task: Task, candidates: list[Candidate], metric: str, progress: Progress | None) -> None:
         self.task, self.progress = task, progress or (lambda done, total, note: None)
         self.trainings = _in_order(group_by_training(candidates), task.graph, task.seed)
-        self.results = Results(candidates, metric, task.overlap)
+        self.default = Candidate(_default_estimator(task.graph))
+        # Labels are few, and the defaults do well on most graphs; hidden edges are many.
+        preferred = self.default.key() if isinstance(task, LabelTask) else None
+        self.results = Results(candidates, metric, task.overlap, preferred)
         self.notes: list[str] = []
         self.done = self.total = 0.0
 
@@ -187,7 +192,7 @@ class _Search:
             self.notes.append(f"{count} of {len(self.trainings)} trainings took part, as many as the budget allows.")
         current, rounds = self.trainings[:count], plan_rounds(count, self.task.repeats)
         for number, one in enumerate(rounds):
-            current = current[: one.trainings]
+            current = self._select(current, one)
             self._plan_work(current, rounds[number:])
             self._run_round(runner, current, one)
             current = self._ranked(current)
@@ -196,6 +201,12 @@ class _Search:
                 raise EvaluationError(
                     f"no candidate could be trained; {self.results.candidates[failed]}: {self.results.reasons[failed]}"
                 )
+
+    def _select(self, ranked: Sequence[Training], one: Round) -> list[Training]:
+        """Return the best trainings, for a round; the defaults are among those that are trained on all walks."""
+        kept, others = list(ranked[: one.trainings]), ranked[one.trainings :]
+        defaults = [training for training in others if training[0].training() == self.default.training()]
+        return [*kept[:-1], *defaults] if defaults and 0 in one.repeats else kept
 
     def _count_in_time(self, runner: TrialRunner, count: int, budget: float) -> int:
         """Return how many trainings can take part, judging by the first trial, whose time is kept with its scores."""
@@ -253,7 +264,8 @@ class _Search:
         notes = list(self.notes)
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
-        advice = advise(rows, _default_row(rows, graph), explain_windows(graph, targets))
+        default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
+        advice = advise(rows, default, explain_windows(graph, targets))
         return Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
 
 
@@ -268,8 +280,3 @@ def _in_order(trainings: list[Training], graph: Graph, seed: int) -> list[Traini
 def _default_estimator(graph: Graph) -> EFGE:
     """Return EFGE with what its defaults become on a graph, as far as spaces name it."""
     return EFGE(window=choose_window(graph))
-
-
-def _default_row(rows: Sequence[Row], graph: Graph) -> Row | None:
-    default = Candidate(_default_estimator(graph)).key()
-    return next((row for row in rows if row.candidate.key() == default), None)
