@@ -50,7 +50,7 @@ def entry_point(function: Any = None, **options: Any) -> Any:
 def helper(function: Any = None, **options: Any) -> Any:
     """Compile a function that only kernels call; calling it from Python would end the process.
 
-    Without wrappers for calls from Python and from C, functions that take tuples of arrays compile in half the time.
+    Without wrappers for calls from Python and from C, functions that take tuples of arrays compile faster.
     """
     if function is None:
         return lambda decorated: helper(decorated, **options)

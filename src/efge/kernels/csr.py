@@ -181,7 +181,7 @@ def label_components(indptr, indices, parents, labels):
             labels[row] = labels[_root(parents, row)]
 
 
-@njit(cache=True, nogil=True)
+@entry_point
 def peel_leaves(indptr, indices, degrees, stack):
     """Remove nodes with less than two neighbors until none is left; `degrees` become those of the 2-core.
 
