@@ -143,6 +143,8 @@ def test_defaults_that_were_left_behind_early_are_not_compared_with_the_end():
     early = rows[1]._replace(verdict="worse", difference=0.124, fraction=1 / 3)
     assert "the defaults fell behind in the first round" in advise(rows, early, {})
     assert "the defaults score 0.124 less" in advise(rows, early._replace(fraction=1.0), {})
+    close = early._replace(fraction=1.0, difference=0.0004)
+    assert "or keep the defaults: they are nearly as good." in advise(rows, close, {})
 
 
 def test_links_between_like_and_unlike_nodes_are_told_apart():

@@ -41,6 +41,8 @@ def _recommend(best: Row, default: Row | None) -> str:
     if default.fraction < best.fraction:
         # Early in training, candidates differ by how fast they learn, and by more than in the end.
         return f"{use}: the defaults fell behind in the first round, and were not trained to the end."
+    if default.difference <= _CLOSE:
+        return f"{use}, or keep the defaults: they are nearly as good."
     return f"{use}: the defaults score {default.difference:.3f} less."
 
 
