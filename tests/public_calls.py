@@ -122,7 +122,7 @@ def write_files(folder: Path) -> None:
 
 _READ = {
     "directed": None, "weighted": None, "source": None, "target": None, "weight": None, "nodes": None, "names": None,
-    "drop_self_loops": False,
+    "drop_self_loops": False, "bipartite": None,
 }  # fmt: skip
 _READ_TEXT = {
     "format": None, "delimiter": None, "comments": "#%", "header": None, "key": None, "encoding": "utf-8",
@@ -230,7 +230,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "LinkSplit.load": (efge.LinkSplit.load, {"folder": "split"}),
     "link_scores": (efge.link_scores, {"graph": GRAPH, "pairs": [("a", "d")], "heuristic": "katz"}),
     "missing_links": (lambda model, **options: efge.missing_links(fitted() if model is FITTED else model, **options),
-        {"model": FITTED, "graph": GRAPH, "k": 2, "nodes": None, "threads": 1, "progress": None}),
+        {"model": FITTED, "graph": GRAPH, "k": 2, "nodes": None, "sides": "auto", "threads": 1, "progress": None}),
     "communities": (efge.communities, {"source": EMBEDDING, "graph": GRAPH, "n_communities": 2, "overlapping": False,
         "threshold": None, "normalize": False, "seed": 0}),
     "Communities": (efge.Communities, {"members": [["a"], ["b"]], "names": ["a", "b"]}),

@@ -78,7 +78,7 @@ def embed(folder, *arguments):
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "graph.txt").write_text(
-        "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(200, 3, seed=0).edges)
+        "".join(f"{u} {v}\n" for u, v in nx.connected_watts_strogatz_graph(200, 6, 0.1, seed=0).edges)
     )
     return tmp_path
 

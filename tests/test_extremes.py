@@ -255,7 +255,7 @@ def test_a_learning_rate_that_is_too_large_is_a_warning(family):
 
 def test_the_command_line_shows_the_warning_in_one_line(write):
     path = write("graph.txt", "".join(f"{u} {v}\n" for u, v in nx.barabasi_albert_graph(100, 3, seed=0).edges))
-    options = ["--dim", "4", "--walks-per-node", "3", "--seed", "0", "--learning-rate", "50"]
+    options = ["--dim", "4", "--walks-per-node", "3", "--seed", "0", "--learning-rate", "50", "--model", "bernoulli"]
     done = run_in_subprocess("embed", str(path), "-o", str(path.with_suffix(".npz")), *options)
     first, second = done.stderr.splitlines()
     assert done.returncode == 0
@@ -331,7 +331,7 @@ def test_walks_on_a_star_of_a_million_alternate(star, strategy):
 
 
 def test_a_star_of_a_million_is_trained_and_scored(star):
-    model = efge.EFGE(dim=2, walks_per_node=1, walk_length=3, window=1, seed=0).fit(star)
+    model = efge.EFGE("bernoulli", dim=2, walks_per_node=1, walk_length=3, window=1, seed=0).fit(star)
     assert_finite(model.embedding_, star)
     leaves, contexts = model.center_embedding_.vectors[1:], model.context_embedding_.vectors
     # A leaf co-occurs with the hub only: it has larger products with the hub than with another leaf.

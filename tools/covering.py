@@ -33,6 +33,7 @@ TESTS = {
     "kernels/__init__.py": "tests/test_project.py tests/test_concurrency.py",
     "kernels/bigclam.py": "tests/models/test_bigclam.py",
     "kernels/blocks.py": f"tests/training/test_corpus.py {_SGD}",
+    "kernels/caching.py": "tests/test_project.py tests/cli/test_outputs.py",
     "kernels/common.py": f"tests/kernels/test_sgd.py {_PARTITIONED} tests/walks/test_walks.py",
     "kernels/csr.py": "tests/graph/test_graph.py tests/graph/test_external.py",
     "kernels/external.py": "tests/graph/test_external.py",

@@ -73,7 +73,7 @@ class QualityWarning(UserWarning):
     >>> edges = [(i, (i + step) % 60) for i in range(60) for step in (1, 2)]
     >>> with warnings.catch_warnings(record=True) as caught:
     ...     warnings.simplefilter("always")
-    ...     model = efge.EFGE(dim=8, walks_per_node=1, seed=0).fit(edges)
+    ...     model = efge.EFGE("bernoulli", dim=8, walks_per_node=1, seed=0).fit(edges)
     >>> caught[0].category.__name__
     'QualityWarning'
     """

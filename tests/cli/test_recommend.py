@@ -103,7 +103,7 @@ def test_a_family_of_ones_own_is_named_again(folder):
         (["model.npz", "3", "--exclude", "nowhere.csv"], "nowhere.csv: no such file"),
         (["model.npz", "3", "--directed"], "--directed is for the graph of --exclude; add --exclude GRAPH"),
         (["model.npz", "3", "--family", "cauchy"], "no family 'cauchy'; known: bernoulli"),
-        (["model.npz", "3", "--family", "poisson"], "model.npz: this is a model of the family Bernoulli(); got"),
+        (["model.npz", "3", "--family", "bernoulli"], "model.npz: this is a model of the family Poisson(); got"),
         (["model.npz", "3", "--family-option", "sigma=2"], "--family-option is a parameter of your own family"),
         (["own.npz", "3"], "own.npz: a file cannot contain your own family, Binomial(trials=3); pass it as family="),
         (["hope.npz", "3"], "hope.npz: HOPE gives pairs of nodes no probability to score; EFGE, Node2Vec and LINE do"),

@@ -85,7 +85,7 @@ def test_baselines_that_are_not_trained_enough_warn(blocks, model):
 
 
 def test_small_graphs_do_not_warn():
-    small = efge.EFGE(walks_per_node=1, **QUICK).fit(nx.path_graph(49))
+    small = efge.EFGE("bernoulli", walks_per_node=1, **QUICK).fit(nx.path_graph(49))
     assert small.diagnostics_.relative_gain < -0.01
     isolated = efge.as_graph([(i, i + 1) for i in range(48)], nodes=list(range(100)))
     assert efge.EFGE(walks_per_node=1, **QUICK).fit(isolated).diagnostics_.isolated_nodes == 51

@@ -29,8 +29,8 @@ def library_methods() -> dict[str, Any]:
     Examples
     --------
     >>> methods = library_methods()
-    >>> methods["default"], methods["poisson"]
-    (EFGE(), EFGE(family='poisson'))
+    >>> methods["default"], methods["normal"]
+    (EFGE(), EFGE(family='normal'))
     """
     families = {name: efge.EFGE(name) for name in FAMILIES}
     families |= {f"efge-{name[:4]}": efge.EFGE.paper(name) for name in ("bernoulli", "poisson", "normal")}

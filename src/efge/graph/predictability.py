@@ -8,18 +8,21 @@ is random.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from scipy.sparse import coo_array, csr_array
 
 from efge.graph.bipartite import two_sides
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import are_edges
 from efge.kernels import csr as kernel
 from efge.linalg import scale_by_power_of_two
+
+# SciPy is imported where it is used: small graphs need none of it.
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float32]
@@ -75,7 +78,7 @@ def measure_predictability(graph: Graph) -> float | None:
     >>> measure_predictability(as_graph(nx.balanced_tree(2, 9)))
     """
     if graph not in _KNOWN:
-        _KNOWN[graph] = None if graph._file is not None else _measure(graph)
+        _KNOWN[graph] = None if graph._file is not None or graph.n_edges < _MIN_EDGES else _measure(graph)
     return _KNOWN[graph]
 
 
@@ -170,6 +173,8 @@ def _draw_exchanges(graph: Graph, edges: _Edges, random: np.random.Generator) ->
 
 def _step_matrix(links: csr_array, held_out: _Edges) -> tuple[csr_array, Floats]:
     """Return D^-1/2 W D^-1/2 of the links that are not held out, and the diagonal of D^-1/2."""
+    from scipy.sparse import coo_array
+
     ends = np.concatenate([held_out.first, held_out.second]), np.concatenate([held_out.second, held_out.first])
     removed = coo_array((np.tile(held_out.weights, 2), ends), shape=links.shape).tocsr()
     kept = (links - removed).tocsr()

@@ -70,13 +70,7 @@ class ReadOptions:
     def conversion(self) -> ConversionOptions:
         """The options that apply to objects too; nodes and names, which may be in files, are not among them."""
         columns = Columns(self.source, self.target, self.weight, self.weighted)
-        return ConversionOptions(
-            self.directed,
-            columns,
-            drop_self_loops=self.drop_self_loops,
-            record=self.record,
-            bipartite=self.bipartite,
-        )
+        return ConversionOptions(self.directed, columns, None, self.drop_self_loops, None, self.record, self.bipartite)
 
 
 class GraphSource(NamedTuple):
@@ -165,14 +159,9 @@ def read_graph(  # noqa: PLR0913
     thousands : str, optional
         The mark between thousands of weights in text, such as "," or ".".
     skip_bad : bool
-        Whether to leave out lines of text that are not an edge, and to list them in a warning; by default, the first
-        is an error.
+        Whether to leave out lines of text that are not an edge, and list them in a warning; otherwise, they are errors.
     bipartite : bool, optional
-        Whether the two columns have two kinds of nodes, such as users and items: then the name of a node begins with
-        that of its column, as in ``"user:7"`` and ``"item:7"``; without names of columns, ``"source:7"`` and
-        ``"target:7"``.
-        By default, names that are in both columns are the same node, with a warning if columns are named like two
-        kinds and have common integers; False means that there is only one kind.
+        Whether the two columns have two kinds of nodes, such as users and items, see :func:`efge.as_graph`.
 
     Returns
     -------
@@ -297,10 +286,9 @@ def _read_text(file: GraphSource) -> Graph:
     encoder, options = FieldEncoder(), file.options
     edges = concatenate_edges(encoder, read_edge_chunks(file, encoder))
     ends, names = resolve_kinds(edges.ends, edges.names, options.record.columns, options.bipartite)
+    edges = edges._replace(ends=ends, names=names)
     try:
-        return graph_from_edges(
-            ends, edges.weights, names, directed=bool(options.directed), drop_self_loops=options.drop_self_loops
-        )
+        return graph_from_edges(*edges, directed=bool(options.directed), drop_self_loops=options.drop_self_loops)
     except GraphError as error:
         raise GraphError(f"{file.label}: {error}") from None
 

@@ -213,8 +213,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
 
         Examples
         --------
-        >>> EFGE.paper("poisson", seed=1)
-        EFGE(family='poisson', walks_per_node=80, window=10, init='random', propagate=None, seed=1)
+        >>> EFGE.paper("bernoulli", seed=1)
+        EFGE(family='bernoulli', walks_per_node=80, window=10, init='random', propagate=None, seed=1)
         """
         settings: dict[str, Any] = {"walks_per_node": 80, "window": 10, "init": "random", "propagate": None}
         return cls(family, dim, **settings | params)
