@@ -286,6 +286,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "tried": partial(_table, "trials", "tried"),
     "uses of a negative": partial(_table, "trials", "uses of a negative"),
     "more uses of a negative": partial(_table, "trials", "more uses of a negative"),
+    "uses by labels": partial(_table, "trials", "uses by labels"),
     "small pools": partial(_table, "trials", "small pools"),
     "reading steps": partial(_table, "trials", "reading steps"),
     "walk steps": partial(_table, "trials", "walk steps"),

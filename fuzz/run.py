@@ -50,7 +50,8 @@ class Fuzzer:
             ended, counts = self._run_process(name, remaining, seed + attempt)
             for key, count in zip(_OUTCOMES, counts, strict=False):
                 total[key] += count
-            if ended in ("crashes", "hangs"):
+            # On a busy machine, a process may be ended before it has begun.
+            if ended in ("crashes", "hangs") and self.current.exists():
                 total[ended] += 1
                 saved = save_failure(self.failures, name, self.current.read_bytes(), f"{ended}\n{self._output()}")
                 print(f"{name}: {ended}, see {saved}", flush=True)

@@ -123,7 +123,7 @@ def test_a_full_disk_under_the_checkpoints_is_reported_in_one_line_and_older_one
 
 def test_a_full_disk_under_mapped_tables_is_reported_in_one_line(workdir, small_disk):
     done = run(workdir, "-o", small_disk / "v.npz", "--mmap")
-    assert f"{small_disk}: cannot create a file of 247,360 bytes in the folder: No space" in error_line(done)
+    assert f"{small_disk}: cannot create a file of 297,536 bytes in the folder: No space" in error_line(done)
     assert all_paths(small_disk) == []
 
 
