@@ -26,8 +26,8 @@ _MAX_GROUP_SIZE = 4
 # Smallest and largest pool of negatives.
 _MIN_POOL, _MAX_POOL = 16, 512
 # How often each negative of a pool is used, at least and at most; in between, once for this number of nodes beyond the
-# smallest graphs. More often is faster, as fewer rows are fetched, but in graphs of a few thousand nodes it costs scores:
-# on CiteSeer, 5.5 uses lost .01 of Micro-F1 with 90 % of the labels against the reference trainer, and 2 uses nothing.
+# smallest graphs. More often is faster, as fewer rows are fetched, but costs scores in graphs of a few thousand nodes:
+# on CiteSeer, 5.5 uses lost up to .01 of Micro-F1 against the reference trainer, and 2 uses nothing.
 _MIN_USES, _MAX_USES, _NODES_PER_USE, _SMALL = 2.0, 20.0, 700, 2000
 
 
