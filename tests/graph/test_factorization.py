@@ -1,4 +1,4 @@
-"""Information and factors of edges, compared with dense matrices of their definitions."""
+"""Factors of edges, compared with dense matrices of their definitions."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import efge
-from efge.graph import factorization
-from efge.graph.factorization import factor_edges, mean_edge_information
+from efge.graph.factorization import factor_edges
 from helpers import random_graph
 
 KINDS = [(False, False), (False, True), (True, False), (True, True)]
@@ -16,16 +15,6 @@ KINDS = [(False, False), (False, True), (True, False), (True, True)]
 
 def dense(graph):
     return graph.to_scipy().toarray().astype(np.float64)
-
-
-def plain_information(graph):
-    """Compute the mean of log(w W / (a b)) over edges, edge by edge."""
-    weights = dense(graph)
-    total, out, into = weights.sum(), weights.sum(axis=1), weights.sum(axis=0)
-    values = [
-        weights[i, j] * np.log(weights[i, j] * total / (out[i] * into[j])) for i, j in np.argwhere(weights).tolist()
-    ]
-    return sum(values) / total
 
 
 def log_ratios(graph):
@@ -44,59 +33,17 @@ def lengths_of_factors(matrix):
     return np.sqrt((vectors**2 * np.sqrt(np.maximum(squares, 0))).sum(axis=1))
 
 
-@pytest.mark.parametrize(("directed", "weighted"), KINDS)
-def test_information_equals_its_formula(directed, weighted):
-    graph = random_graph(3, directed, weighted)
-    assert (graph.degrees == 0).any()
-    assert mean_edge_information(graph) == pytest.approx(plain_information(graph), rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("edges", "expected"),
-    [
-        ([("a", "b"), ("c", "d"), ("e", "f")], np.log(6)),  # one of six nodes is next
-        ([(i, j) for i in range(5) for j in range(i)], np.log(5 / 4)),  # one of four, instead of five
-        ([(0, i) for i in range(1, 8)], np.log(2)),  # the hub has half of all ends
-        ([("a", "b", 3.0), ("c", "d", 1.0)], 0.75 * np.log(8 / 3) + 0.25 * np.log(8)),
-    ],
-    ids=["pairs", "complete", "star", "weights"],
-)
-def test_information_of_small_graphs_is_known(edges, expected):
-    assert mean_edge_information(efge.as_graph(edges)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_information_of_directed_edges_depends_on_ends_on_their_side_only():
-    graph = efge.as_graph([("a", "x"), ("b", "x"), ("c", "y"), ("x", "y")], directed=True)
-    expected = (2 * np.log(4 / 2) + 2 * np.log(4 / 2)) / 4
-    assert mean_edge_information(graph) == pytest.approx(expected, rel=1e-12)
-
-
-def test_information_without_edges_is_nan():
-    assert np.isnan(mean_edge_information(efge.as_graph(np.empty((0, 2), int), nodes=["a", "b"])))
-
-
-@pytest.mark.parametrize("size", [1, 7, 64])
-@pytest.mark.parametrize(("directed", "weighted"), KINDS)
-def test_information_does_not_depend_on_chunks(monkeypatch, directed, weighted, size):
-    graph = random_graph(4, directed, weighted)
-    assert graph.to_scipy().nnz > size
-    monkeypatch.setattr(factorization, "_EDGES_PER_CHUNK", size)
-    assert mean_edge_information(graph) == pytest.approx(plain_information(graph), rel=1e-12)
-
-
 @pytest.mark.parametrize("factor", [2.0**-900, 1e-3, 3.0, 1e200])
-def test_information_and_factors_do_not_depend_on_the_scale_of_weights(factor):
+def test_factors_do_not_depend_on_the_scale_of_weights(factor):
     edges = [("a", "b", 1.0), ("b", "c", 2.5), ("c", "a", 0.3), ("c", "d", 4.0), ("d", "e", 0.7)]
     graph = efge.as_graph(edges)
     scaled = efge.as_graph([(u, v, factor * w) for u, v, w in edges])
-    assert mean_edge_information(scaled) == pytest.approx(mean_edge_information(graph), rel=1e-12)
     for one, other in zip(factor_edges(graph, 4, 0), factor_edges(scaled, 4, 0), strict=True):
         np.testing.assert_allclose(other, one, atol=1e-5)
 
 
-def test_weights_of_all_magnitudes_have_finite_information_and_factors():
+def test_weights_of_all_magnitudes_have_finite_factors():
     graph = efge.as_graph([("a", "b", 1e300), ("b", "c", 1e-300), ("c", "d", 1.0)])
-    assert mean_edge_information(graph) == pytest.approx(np.log(2))
     assert all(np.isfinite(part).all() for part in factor_edges(graph, 4, 0))
 
 

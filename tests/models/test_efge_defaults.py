@@ -210,14 +210,13 @@ def test_an_easy_graph_needs_fewer_walks_than_there_are():
 
 
 def test_contexts_are_closer_where_a_few_steps_lead_anywhere(dense):
-    """A graph is dense by its degrees and by what an edge tells; an automatic window is the same as the given one."""
-    assert dense[0].degrees.mean() > 10
+    """An automatic window is the same as the given one, and follows from how quickly walks mix."""
     automatic, given = (efge.EFGE(dim=8, window=window, seed=0).fit(dense[0]) for window in ("auto", 2))
     assert automatic.window_ == 2
     assert same_bytes(automatic, given)
     assert efge.EFGE(dim=8, seed=0).fit(SPARSE).window_ == 5
-    assert efge.EFGE(dim=8, seed=0).fit(nx.complete_graph(10)).window_ == 5
-    assert efge.EFGE(dim=8, seed=0).fit(nx.random_regular_graph(20, 2000, seed=0)).window_ == 5
+    assert efge.EFGE(dim=8, seed=0).fit(nx.complete_graph(10)).window_ == 2
+    assert efge.EFGE(dim=8, seed=0).fit(nx.circulant_graph(500, range(1, 11))).window_ == 5
 
 
 def test_a_fitted_model_keeps_its_window_for_nodes_that_come_later(dense, dense_model, tmp_path):

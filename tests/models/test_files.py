@@ -131,7 +131,7 @@ def test_the_file_is_an_archive_of_arrays_and_json(tmp_path):
     values = {
         "seed_": 1,
         "walks_per_node_": 3.0,
-        "window_": 5,
+        "window_": 2,
         "converged_": False,
         "directed_": False,
         "n_updates_": 0,

@@ -123,7 +123,7 @@ def test_a_full_disk_under_the_checkpoints_is_reported_in_one_line_and_older_one
 
 def test_a_full_disk_under_mapped_tables_is_reported_in_one_line(workdir, small_disk):
     done = run(workdir, "-o", small_disk / "v.npz", "--mmap")
-    assert f"{small_disk}: cannot create a file of 297,536 bytes in the folder: No space" in error_line(done)
+    assert f"{small_disk}: cannot create a file of 348,736 bytes in the folder: No space" in error_line(done)
     assert all_paths(small_disk) == []
 
 
@@ -250,7 +250,7 @@ def test_mapped_tables_larger_than_all_memory_give_the_same_bytes(tmp_path, memo
 def test_training_that_needs_more_memory_than_the_limit_is_refused_with_advice(workdir):
     limited = ["-o", "v.npz", "--propagate", "none", "--walks-per-node", "1", "--memory-limit"]
     message = error_line(run(workdir, *limited, "215M", "--dim", "20000"))
-    assert message.startswith("efge: this needs 2")
+    assert message.startswith("efge: this needs 5")
     assert "but the limit is 215M; try --dim " in message
     assert message.endswith(", or --partitions 16, or --mmap\n")
     dim = message.partition("--dim ")[2].split(",")[0]

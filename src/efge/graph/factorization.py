@@ -5,9 +5,7 @@ They are the first step of ProNE, and initial vectors for training on graphs fro
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -29,54 +27,6 @@ _ITERATIONS = 5
 _RELATIVE_ZERO = 1e-6
 # The smallest positive float.
 _SMALLEST = 5e-324
-# Edges that are looked at together.
-_EDGES_PER_CHUNK = 1 << 20
-# The mean information of graphs that are still in use: a fit asks for it several times.
-_INFORMATION: WeakKeyDictionary[Graph, float] = WeakKeyDictionary()
-
-
-def mean_edge_information(graph: Graph) -> float:
-    """Return the mean pointwise mutual information of the two ends of an edge, in nats; NaN without edges.
-
-    With the weight w of an edge, the sum W of all weights, and the sums a and b of the weights at its ends, it is the
-    mean of log(w W / (a b)), weighted by w: how much more often a step of a walk goes from one node to another than if
-    the two were drawn independently. It is near 6 in citation networks, and below 3 in dense graphs with hubs.
-
-    Examples
-    --------
-    >>> from efge.graph.inputs import as_graph
-    >>> round(mean_edge_information(as_graph([("a", "b"), ("c", "d")])), 4)  # log 4: one of four nodes is next
-    1.3863
-    """
-    if graph not in _INFORMATION:
-        _INFORMATION[graph] = _compute_information(graph)
-    return _INFORMATION[graph]
-
-
-def _compute_information(graph: Graph) -> float:
-    """Compute the mean from sums over nodes: the logarithm of each factor is summed by itself."""
-    leaving, entering, information = graph.degrees.astype(np.float64), np.zeros(graph.n_nodes), 0.0
-    exponent = 0
-    if graph.weights is not None:
-        leaving[:], exponent = 0, int(np.frexp(graph.weights.max(initial=0.0))[1])
-    for begin in range(0, len(graph.indices) if graph.directed or graph.is_weighted else 0, _EDGES_PER_CHUNK):
-        columns, w = graph.indices[begin : begin + _EDGES_PER_CHUNK], np.ones(1)
-        if graph.weights is not None:
-            w = np.ldexp(graph.weights[begin : begin + len(columns)], -exponent)
-            rows = np.searchsorted(graph.indptr, np.arange(begin, begin + len(columns)), side="right") - 1
-            leaving[rows[0] : rows[-1] + 1] += np.bincount(rows - rows[0], w)
-            information += _sum_of_logs(w)
-        if graph.directed:
-            np.add.at(entering, columns, w)
-    total = float(leaving.sum())
-    for sums in (leaving, entering if graph.directed else leaving):
-        information -= _sum_of_logs(sums)
-    return information / total + math.log(total) if total else math.nan
-
-
-def _sum_of_logs(values: Floats) -> float:
-    """Return the sum of x log x, which is 0 for 0."""
-    return float(np.sum(values * np.log(np.where(values > 0, values, 1.0))))
 
 
 def factor_edges(graph: Graph, dim: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
@@ -154,29 +104,36 @@ def _log_sums(logs: Floats, offsets: Rows) -> Floats:
 def _truncated_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
     """Return the first k columns of U and V and the largest singular values; beyond the rank, these are zero."""
     size = len(matrix.offsets) - 1
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
-        if size <= max(MAX_DENSE_SIZE, 2 * k):
-            dense = np.zeros((size, size))
-            dense[matrix.rows, matrix.columns] = matrix.values
-            left, values, right = np.linalg.svd(dense)
-        else:
-            left, values, right = _randomized_svd(matrix, k, seed)
-    left, right = left[:, :k].astype(np.float32), right[:k].T.astype(np.float32)
-    values = values[:k].astype(np.float64)
+    if size <= max(MAX_DENSE_SIZE, 2 * k):
+        u, s, v = _dense_svd(matrix)
+    else:
+        u, s, v = _randomized_svd(matrix, k, seed)
+    left, right = u[:, :k].astype(np.float32), v[:k].T.astype(np.float32)
+    values = s[:k].astype(np.float64)
     values[values <= _RELATIVE_ZERO * values.max(initial=0.0)] = 0
     signs = column_signs(left).astype(np.float32)
     return left * signs, right * signs, values
 
 
+def _dense_svd(matrix: _Matrix) -> tuple[Floats, Floats, Floats]:
+    size = len(matrix.offsets) - 1
+    dense = np.zeros((size, size))
+    dense[matrix.rows, matrix.columns] = matrix.values
+    # Matrix products use one thread, so that the number of threads cannot change the rounding.
+    with threadpool_limits(1, "blas"):
+        return np.linalg.svd(dense)
+
+
 def _randomized_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Floats, Floats, Floats]:
+    # SciPy has a BLAS of its own, which a limit knows only if it was loaded before.
     from scipy.sparse import csr_array
     from sklearn.utils.extmath import randomized_svd
 
     size = len(matrix.offsets) - 1
     sparse = csr_array((matrix.values.astype(np.float32), matrix.columns, matrix.offsets), shape=(size, size))
     random_state = int(stream_key(seed, 0, "start")) % 2**32
-    left, values, right = randomized_svd(sparse, k, n_iter=_ITERATIONS, random_state=random_state)
+    with threadpool_limits(1, "blas"):
+        left, values, right = randomized_svd(sparse, k, n_iter=_ITERATIONS, random_state=random_state)
     return left, values, right
 
 

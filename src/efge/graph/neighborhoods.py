@@ -39,7 +39,7 @@ def neighborhood_digests(graph: Graph, among: npt.NDArray[np.bool_] | None = Non
     ['ann', 'cid']
     """
     keys, digests = _name_keys(graph.names), np.zeros(graph.n_nodes, np.uint64)
-    for begin, end in pairwise(_row_chunks(graph)):
+    for begin, end in pairwise(row_chunks(graph)):
         first, last = int(graph.indptr[begin]), int(graph.indptr[end])
         targets = graph.indices[first:last]
         weights = np.zeros(1, np.uint64) if graph.weights is None else graph.weights[first:last].view(np.uint64)
@@ -60,7 +60,7 @@ def neighborhood_digests(graph: Graph, among: npt.NDArray[np.bool_] | None = Non
 
 
 def are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
-    """Return whether there is an edge from each row to another, by a binary search among its sorted neighbors.
+    """Return whether there is an edge from each row to another.
 
     Examples
     --------
@@ -69,17 +69,29 @@ def are_edges(graph: Graph, first: Rows, second: Rows) -> npt.NDArray[np.bool_]:
     >>> are_edges(graph, np.array([0, 0]), np.array([1, 2])).tolist()
     [True, False]
     """
+    return find_edges(graph, first, second) >= 0
+
+
+def find_edges(graph: Graph, first: Rows, second: Rows) -> Rows:
+    """Return the entry of the edge from each row to another, or -1, by a binary search among its sorted neighbors.
+
+    Examples
+    --------
+    >>> from efge.graph.inputs import as_graph
+    >>> graph = as_graph([("ann", "bob"), ("bob", "cid")])
+    >>> find_edges(graph, np.array([1, 0]), np.array([2, 2])).tolist()
+    [2, -1]
+    """
     low, end = graph.indptr[first].astype(np.int64), graph.indptr[first + 1].astype(np.int64)
     high, last = end, len(graph.indices) - 1
     while (low < high).any():
         middle = (low + high) // 2
         is_smaller = (low < high) & (graph.indices[np.minimum(middle, last)] < second)
         low, high = np.where(is_smaller, middle + 1, low), np.where(is_smaller, high, middle)
-    found: npt.NDArray[np.bool_] = (low < end) & (graph.indices[np.minimum(low, last)] == second)
-    return found
+    return np.where((low < end) & (graph.indices[np.minimum(low, last)] == second), low, -1)
 
 
-def _row_chunks(graph: Graph) -> list[int]:
+def row_chunks(graph: Graph) -> list[int]:
     """Return the first row of each chunk, and the number of rows."""
     cuts = np.searchsorted(graph.indptr, np.arange(_CHUNK, len(graph.indices), _CHUNK))
     return sorted({0, *cuts.tolist(), graph.n_nodes})

@@ -15,24 +15,19 @@ from efge.embedding.propagation import METHODS, filter_vectors
 from efge.errors import check_choice
 from efge.families.base import Family, check_family
 from efge.families.builtin import as_family
-from efge.graph.factorization import mean_edge_information
 from efge.graph.graph import Graph
+from efge.graph.information import mixes_quickly
 from efge.models.scoring import PairScorer
 from efge.models.walk_base import TableStorage, UpdatableWalkEmbedder
 from efge.training.learning_rate import MAX_WALKS_PER_NODE
-from efge.training.noise import LOW_INFORMATION
 from efge.training.settings import INITS, TRAINERS, Settings
 from efge.training.tables import copy_table
 from efge.training.trainer import Trained
 from efge.walks.strategies import Node2VecWalk, Strategy
 from efge.walks.walks import Walks
 
-# Contexts are up to this many steps away; in dense graphs, where a few steps lead anywhere, up to fewer.
-_WINDOW, _DENSE_WINDOW = 5, 2
-# A graph is dense if its mean degree is at least this, and the mean information of an edge is low. Graphs from 2.0 to
-# 3.5 nats gained by the smaller window (Airports, block graphs, words that occur together), PPI at 3.75 neither
-# gained nor lost, Wiki at 4.5 lost. Small sparse graphs have little information, too: Dolphins, of mean degree 5, lost.
-_DENSE_DEGREE = 10.0
+# Contexts are up to this many steps away; where walks mix quickly, so that more steps lead anywhere, up to fewer.
+_WINDOW, _SMALL_WINDOW = 5, 2
 # Mean length of filtered vectors, at most. Longer ones, up to 4 as they are trained, are regularized less by a
 # classifier: with 10 % of labels that cost .006 of Micro-F1 on CiteSeer and Cora, and gained up to .004 with 90 %.
 _MAX_MEAN_LENGTH = 2.5
@@ -69,8 +64,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
     walk_length : int
         Number of nodes in a walk.
     window : int or "auto"
-        Contexts of a node are the nodes up to this many steps before and after it on a walk. "auto" is 5, or 2 in dense
-        graphs, where more steps lead anywhere. The number is stored as `window_`.
+        Contexts of a node are the nodes up to this many steps before and after it on a walk. "auto" is 5, or 2 where
+        walks mix quickly, as in dense graphs: more steps lead anywhere there. The number is stored as `window_`.
     negatives : int
         Number of negative samples for each context: nodes drawn at random. A draw that hits the context itself is
         dropped, so that small graphs have fewer, and a graph with a single node has none.
@@ -86,8 +81,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         By default, training does not stop early.
     init : "auto", "random" or "svd"
         Initial vectors. "svd" starts from factors of the graph's edges, which dense graphs with hubs need: from small
-        random vectors, they would take hundreds of walks to learn anything. "auto" uses these factors where the mean
-        information of an edge is low, except in partitions; they take memory for some more tables.
+        random vectors, they would take hundreds of walks to learn anything. "auto" uses these factors where steps of
+        walks tell little, except in partitions; they take memory for some more tables.
     propagate : "auto", "band-pass", "prone", "average" or None
         Filter that is applied to the vectors at the end, see :func:`efge.propagate`; they keep their mean length up to
         2.5, and nodes without edges their vectors. None leaves all as they were trained. "auto" is "band-pass" unless
@@ -318,7 +313,7 @@ def _is_auto(value: Any) -> bool:
 
 
 def choose_window(graph: Graph) -> int:
-    """Return the window that suits a graph: 2 if it is dense, and 5 otherwise.
+    """Return the window that suits a graph: 2 if walks mix quickly, as in dense graphs, and 5 otherwise.
 
     Examples
     --------
@@ -327,9 +322,7 @@ def choose_window(graph: Graph) -> int:
     >>> choose_window(as_graph(everybody)), choose_window(as_graph(pairs))
     (2, 5)
     """
-    mean_degree = len(graph.indices) / max(graph.n_nodes, 1)
-    is_dense = mean_degree >= _DENSE_DEGREE and mean_edge_information(graph) < LOW_INFORMATION
-    return _DENSE_WINDOW if is_dense else _WINDOW
+    return _SMALL_WINDOW if mixes_quickly(graph) else _WINDOW
 
 
 def _mean_length(vectors: npt.NDArray[np.float32]) -> float:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.families.base import Family
-from efge.graph.factorization import mean_edge_information
 from efge.graph.graph import Graph
+from efge.graph.information import walk_information
 from efge.kernels.random import build_alias_tables
 from efge.kernels.sgd_rows import CENTERS_PER_POOL
 from efge.kernels.sgd_step import MAX_ROWS
@@ -17,10 +17,11 @@ from efge.kernels.simd import LANES
 from efge.training.monitor import AliasTable
 from efge.training.settings import Settings
 
-# Below this mean information of an edge, a graph counts as one from which walks learn slowly: dense, with hubs. It lies
-# between generated graphs of mean degree 50 and more (at most 3.44), where shared negatives cost .03 of Micro-F1, and
-# PPI (3.75), where they cost nothing.
-LOW_INFORMATION = 3.6
+# Below this information of two steps, walks tell so little that training learns slowly. It lies between Facebook's
+# friends (2.4 nats) and generated graphs with clear communities (2.1), where shared negatives cost nothing, and graphs
+# whose communities mix more (1.8 and less), where shared negatives and a start from random vectors cost up to .04 of
+# Micro-F1. It is at most the logarithm of the number of nodes, so that tiny graphs count, too.
+_LOW_INFORMATION = 2.0
 # Largest number of contexts that share their negatives.
 _MAX_GROUP_SIZE = 4
 # Smallest and largest pool of negatives.
@@ -68,7 +69,7 @@ def rows_per_step(graph: Graph, family: Family) -> int:
 
 def learns_slowly(graph: Graph, family: Family) -> bool:
     """Return whether walks tell little about a graph, and vectors are no memberships, which learn as on any graph."""
-    return not family.nonnegative and mean_edge_information(graph) < LOW_INFORMATION
+    return not family.nonnegative and walk_information(graph).two_steps < _LOW_INFORMATION
 
 
 def pool_size(settings: Settings, contexts_per_center: float, n_nodes: int, group_size: int) -> int:

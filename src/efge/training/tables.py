@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.families.base import Family
-from efge.graph.factorization import factor_edges, mean_edge_information
+from efge.graph.factorization import factor_edges
 from efge.graph.graph import Graph
 from efge.io.scratch import map_temporary_file
 from efge.kernels.common import CACHE_LINE
@@ -21,7 +21,7 @@ from efge.kernels.random import fill_uniform
 from efge.parallel import map_ahead
 from efge.random import stream_key
 from efge.training.corpus import Source
-from efge.training.noise import LOW_INFORMATION
+from efge.training.noise import learns_slowly
 from efge.training.settings import Settings
 
 Floats = npt.NDArray[np.float32]
@@ -103,8 +103,7 @@ def starts_from_factors(graph: Graph, family: Family, settings: Settings) -> boo
     possible = not (family.nonnegative or settings.one_table or settings.softmax or settings.partitions)
     if settings.init == "svd" and not possible:
         raise ValueError("init='svd' needs two tables of vectors of any sign, in memory; use init='random'")
-    low = settings.init == "auto" and possible and mean_edge_information(graph) < LOW_INFORMATION
-    return settings.init == "svd" or low
+    return settings.init == "svd" or (settings.init == "auto" and possible and learns_slowly(graph, family))
 
 
 def start_from_factors(factors: tuple[Floats, Floats], family: Family) -> StartVectors:
