@@ -29,12 +29,12 @@ from efge.walks.walks import Walks
 
 # Contexts are up to this many steps away; in dense graphs, where a few steps lead anywhere, up to fewer.
 _WINDOW, _DENSE_WINDOW = 5, 2
-# A graph is dense if its mean degree is at least this, and the mean information of an edge is low. Graphs from 2.0 to
-# 3.5 nats gained by the smaller window (Airports, block graphs, words that occur together), PPI at 3.75 neither
-# gained nor lost, Wiki at 4.5 lost. Small sparse graphs have little information, too: Dolphins, of mean degree 5, lost.
+# A graph is dense if its mean degree is at least this, and the mean information of an edge is low. With little
+# information, scores gain by the smaller window (Airports, block graphs, words that occur together); with more, they do
+# not (PPI), or lose (Wiki). Small sparse graphs such as Dolphins have little information, too, but lose.
 _DENSE_DEGREE = 10.0
-# Mean length of filtered vectors, at most. Longer ones, up to 4 as they are trained, are regularized less by a
-# classifier: with 10 % of labels that cost .006 of Micro-F1 on CiteSeer and Cora, and gained up to .004 with 90 %.
+# Mean length of filtered vectors, at most. A classifier regularizes longer ones less, which costs scores where few
+# nodes have labels (CiteSeer, Cora), and gains less where most have.
 _MAX_MEAN_LENGTH = 2.5
 
 
