@@ -50,7 +50,7 @@ def predict_classes(embedding: Embedding, labels: Any, C: float, output: str) ->
 def predict_links(model: Any, graph: Graph, output: str, k: int, of: list[str] | None) -> None:
     """Fit a model to all edges, and write the likeliest missing links."""
     from efge.cli.embed import fit
-    from efge.graph.bipartite import has_two_kinds
+    from efge.graph.bipartite import two_kinds
 
     if not hasattr(type(model), "score_pairs"):
         known = "the models of EFGE, node2vec and line do"
@@ -67,7 +67,7 @@ def predict_links(model: Any, graph: Graph, output: str, k: int, of: list[str] |
             progress=lambda done, total: advance(done, total, ""),
         )
     write_rows(output, ("source", "target", "score"), [(a, b, f"{score:.4f}") for a, b, score in found])
-    side = ", across the two sides of a bipartite graph" if has_two_kinds(graph) else ""
+    side = ", across the two sides of a bipartite graph" if two_kinds(graph) is not None else ""
     log_info(f"wrote {len(found):,} missing links{side} to {output}, seed {model.seed_}")
 
 
