@@ -40,8 +40,8 @@ FENCE = re.compile(
     r"^```(?:\{code-block\} )?(?P<language>\w+)\n(?::caption: (?P<caption>[^\n]+)\n\n)?(?P<body>.*?)^```$", re.M | re.S
 )
 LANGUAGES = {"python", "console", "text", "toml", "json"}
-# How far a run has come is only printed where it takes long, as on a busy machine that compiles.
-PROGRESS = re.compile(r"^efge: \w+ \d+%, .* left\b.*\n", re.M)
+# How far a run has come is only printed where it takes long, and that it compiles only on a machine that has not yet.
+PROGRESS = re.compile(r"^efge: (\w+ \d+%, .* left\b|compiling for this processor).*\n", re.M)
 # What only changes the reader's machine is not run.
 NOT_RUN = ("pip", "make", "export")
 

@@ -114,7 +114,7 @@ def known() -> Iterator[Mutant]:
 
 
 def choose(seed: int, only: str) -> Iterator[Mutant]:
-    """Yield changes in an order of chance."""
+    """Yield changes in random order."""
     found = [place for file in modules() if only in file for place in places(file)]
     random.Random(seed).shuffle(found)
     for file, number in found:
@@ -147,7 +147,7 @@ def record(entries: list[dict[str, Any]], kind: str, seed: int | None) -> None:
 
 
 def main() -> None:
-    """Try changes in an order of chance, until there are enough or the time is over."""
+    """Try changes in random order, until there are enough or the time is over."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)

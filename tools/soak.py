@@ -53,7 +53,7 @@ def _report(trial: str, details: object) -> None:
 
 
 def interrupts(folder: Path, deadline: float) -> Counts:
-    """Stop a command at moments of chance by SIGINT, SIGTERM or SIGHUP: exit code 130, one line, nothing left."""
+    """Stop a command at random moments by SIGINT, SIGTERM or SIGHUP: exit code 130, one line, nothing left."""
     _prepare(folder, 600)
     tried = failed = 0
     while time.monotonic() < deadline:
@@ -100,7 +100,7 @@ def kills(folder: Path, deadline: float) -> Counts:
 
 
 def disks(folder: Path, deadline: float) -> Counts:
-    """Train in partitions on disks of sizes of chance: success, or one line and exit code 2; nothing left."""
+    """Train in partitions on disks of random sizes: success, or one line and exit code 2; nothing left."""
     _prepare(folder, 5000)
     disk = folder / "disk"
     disk.mkdir()

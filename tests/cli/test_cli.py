@@ -304,6 +304,13 @@ def test_approximate_neighbors_come_from_the_index_beside_the_vectors(folder):
     assert_fails(wrong, "an index finds neighbors by cosine among all nodes")
 
 
+def test_names_that_only_resemble_integers_are_found(folder):
+    efge.Embedding([[1, 0], [1, 1], [0, 1]], ["--5", "9" * 5000, "a"]).save(folder / "v.npz")
+    (folder / "some.txt").write_text("--5\n" + "9" * 5000 + "\n")
+    done = run("neighbors", "v.npz", "a", "--among", "some.txt", "--json", cwd=folder)
+    assert [found["neighbor"] for found in json.loads(done.stdout)] == ["9" * 5000, "--5"]
+
+
 def test_neighbors_are_chosen_among_candidates_without_known_edges(folder):
     graph = efge.read_graph(folder / "friends.csv")
     vectors = efge.Embedding(np.random.default_rng(0).normal(size=(34, 4)), graph.names)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import efge
-from efge.graph.bipartite import has_two_kinds, two_sides
+from efge.graph.bipartite import two_kinds, two_sides
 
 
 @given(edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14), directed=st.booleans())
@@ -30,8 +30,8 @@ def test_the_first_node_of_each_component_is_on_the_first_side():
     graph = efge.as_graph(edges)
     sides = dict(zip(graph, two_sides(graph).tolist(), strict=True))
     assert sides == {"ann": 0, "bob": 0, "cid": 0, "tea": 1, "milk": 1, "wine": 1}
-    assert not has_two_kinds(graph), "a forest"
-    assert has_two_kinds(efge.as_graph([*edges, ("ann", "milk")]))
+    assert two_kinds(graph) is None, "a forest"
+    assert two_kinds(efge.as_graph([*edges, ("ann", "milk")])) is not None
 
 
 def purchases(users=30, items=12, seed=0):

@@ -46,18 +46,6 @@ FormatOption = Annotated[
 ]
 
 
-def find_node(embedding: Any, text: str) -> Hashable:
-    """Return the node with that name; arguments are text, but names may be integers."""
-    for name in (text, int(text) if text.lstrip("-").isdecimal() else text):
-        if name in embedding:
-            return name
-    try:
-        embedding[text]
-    except KeyError as error:
-        raise ValueError(error.args[0]) from None
-    raise ValueError(f"no node named {text!r}")
-
-
 @with_options(LABEL_OPTIONS)
 def classify(
     vectors: VectorsArgument,

@@ -12,7 +12,7 @@ import typer
 import efge
 from efge.cli import runs
 from efge.cli.console import log_info, print_table, progress
-from efge.cli.evaluate import FormatOption, VectorsArgument, find_node
+from efge.cli.evaluate import FormatOption, VectorsArgument
 from efge.cli.options import JsonFlag
 from efge.cli.outputs import ForceFlag, check_outputs
 from efge.progress import counter
@@ -59,7 +59,7 @@ def neighbors(
         )
     check_outputs([output], [vectors, among, exclude], force)
     embedding = efge.Embedding.load(vectors, format)
-    names = None if every else [find_node(embedding, node) for node in nodes or ()]
+    names = None if every else [runs.find_node(embedding, node) for node in nodes or ()]
     if approximate:
         rows, scores = _load_index(vectors, embedding).nearest(names, k)
     else:
@@ -149,6 +149,6 @@ def read_candidates(path: Path, embedding: Any) -> list[Hashable]:
     with open_input(path) as stream:
         texts = read_node_names(TextSource(stream, str(path)))
     try:
-        return [find_node(embedding, text) for text in texts]
+        return [runs.find_node(embedding, text) for text in texts]
     except ValueError as error:
         raise ValueError(f"{path}: {error}") from None

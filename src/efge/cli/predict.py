@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import efge
+from efge.cli import runs
 from efge.cli.console import log_info, progress
 from efge.cli.options import split_commas
 
@@ -50,12 +51,12 @@ def predict_classes(embedding: Embedding, labels: Any, C: float, output: str) ->
 def predict_links(model: Any, graph: Graph, output: str, k: int, of: list[str] | None) -> None:
     """Fit a model to all edges, and write the likeliest missing links."""
     from efge.cli.embed import fit
-    from efge.graph.bipartite import has_two_kinds
+    from efge.graph.bipartite import two_kinds
 
     if not hasattr(type(model), "score_pairs"):
         known = "the models of EFGE, node2vec and line do"
         raise ValueError(f"{type(model).__name__} gives pairs of nodes no probability to score; {known}")
-    nodes = None if of is None else [_find_node(graph, text) for text in split_commas(of)]
+    nodes = None if of is None else [runs.find_node(graph, text) for text in split_commas(of)]
     fit(model, graph)
     with progress("scoring", "nodes") as advance:
         found = efge.missing_links(
@@ -67,16 +68,8 @@ def predict_links(model: Any, graph: Graph, output: str, k: int, of: list[str] |
             progress=lambda done, total: advance(done, total, ""),
         )
     write_rows(output, ("source", "target", "score"), [(a, b, f"{score:.4f}") for a, b, score in found])
-    side = ", across the two sides of a bipartite graph" if has_two_kinds(graph) else ""
+    side = ", across the two sides of a bipartite graph" if two_kinds(graph) is not None else ""
     log_info(f"wrote {len(found):,} missing links{side} to {output}, seed {model.seed_}")
-
-
-def _find_node(graph: Graph, text: str) -> Hashable:
-    """Return the node with that name; arguments are text, but names may be integers."""
-    for name in (text, int(text) if text.lstrip("-").isdecimal() else text):
-        if name in graph:
-            return name
-    raise ValueError(f"no node named {text!r} in {graph!r}")
 
 
 def check_prediction(output: str | None, unused: Mapping[str, Any] = MappingProxyType({})) -> None:

@@ -10,7 +10,6 @@ import typer
 
 from efge.cli import runs
 from efge.cli.console import print_table
-from efge.cli.evaluate import find_node
 from efge.cli.neighbors import read_candidates
 from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
 
@@ -40,7 +39,7 @@ def recommend(
 ) -> None:
     """Print the nodes that are most likely linked to nodes, by the likelihood of a saved model."""
     estimator = _load_model(model, family, family_option)
-    names = [find_node(estimator.embedding_, text) for text in node]
+    names = [runs.find_node(estimator.embedding_, text) for text in node]
     candidates = None if among is None else read_candidates(among, estimator.embedding_)
     reading = select_options(options, READING_OPTIONS)
     if reading and exclude is None:

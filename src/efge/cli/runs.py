@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import sys
 from collections.abc import Hashable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ from efge.cli.options import (
 from efge.errors import did_you_mean
 
 if TYPE_CHECKING:
+    from efge.embedding.embedding import Embedding
     from efge.graph.conversion import ReadingRecord
     from efge.graph.graph import Graph
 
@@ -270,6 +272,23 @@ def describe_header(graph: Graph, reading: Mapping[str, Any]) -> str | None:
     if not isinstance(first, str):
         return None
     return f"{first!r} and {second!r} occur only in the first line; if this line is a header, add --header"
+
+
+def find_node(source: Graph | Embedding, text: str) -> Hashable:
+    """Return the node of a graph or an embedding with that name; arguments are text, but names may be integers."""
+    names: list[Hashable] = [text]
+    if text.removeprefix("-").isdecimal():
+        # Python refuses integers of thousands of digits.
+        with suppress(ValueError):
+            names.append(int(text))
+    found = next((name for name in names if name in source), text)
+    look_up = source.rows if isinstance(source, efge.Graph) else source._rows
+    try:
+        # An unknown name is an error that lists similar ones.
+        look_up([found])
+    except KeyError as error:
+        raise ValueError(error.args[0]) from None
+    return found
 
 
 def read_labels(path: Path | str, options: Mapping[str, Any]) -> dict[Hashable, tuple[Hashable, ...]]:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import threadpool_limits
 
-from efge.embedding.embedding import Embedding
+from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError, check_positive_integers, check_types
 from efge.graph.names import Names
 
@@ -276,14 +276,6 @@ def _moves(old: Embedding, new: Embedding, aligned: bool) -> tuple[Rows, Floats,
     # Rounding errors of equal vectors are not a move, and zeros that stay zeros do not move either.
     moved = np.where(same, 0.0, np.clip(1 - cosines, 0.0, 2.0))
     return common, moved, unexplained
-
-
-def as_embedding(caller: str, source: Any) -> Embedding:
-    """Return an embedding, or that of a fitted estimator."""
-    embedding = getattr(source, "embedding_", source)
-    if not isinstance(embedding, Embedding):
-        raise EmbeddingError(f"{caller} takes an Embedding or a fitted estimator; got {type(source).__name__}")
-    return embedding
 
 
 def _check_dimensions(old: Embedding, new: Embedding) -> None:

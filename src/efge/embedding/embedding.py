@@ -343,6 +343,14 @@ class Embedding(Conversions):
         return transform_embedding(self, as_graph(graph))
 
 
+def as_embedding(caller: str, source: Any) -> Embedding:
+    """Return an embedding, or that of a fitted estimator."""
+    embedding = getattr(source, "embedding_", source)
+    if not isinstance(embedding, Embedding):
+        raise EmbeddingError(f"{caller} takes an Embedding or a fitted estimator; got {type(source).__name__}")
+    return embedding
+
+
 def one_vector(node: Any) -> Vectors:
     """Return a list, array or tensor of numbers as an array of one row."""
     return as_floats(node[None] if hasattr(type(node), "detach") else [node])

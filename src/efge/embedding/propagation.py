@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from threadpoolctl import ThreadpoolController
 
-from efge.embedding.embedding import Embedding
+from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError, check_choice, check_positive_integers, is_number
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -117,7 +117,7 @@ def propagate(
     >>> propagate(model, graph, theta=0.7)
     Embedding(4 nodes, 4 dimensions)
     """
-    embedding, graph = _as_embedding(embedding), as_graph(graph)
+    embedding, graph = as_embedding("propagate", embedding), as_graph(graph)
     check_propagation(method, threads=threads, **parameters)
     if embedding.names.tolist() == graph.names.tolist():
         vectors = propagate_vectors(embedding.vectors.copy(), graph, method, threads=threads, **parameters)
@@ -190,13 +190,6 @@ def check_propagation(method: str, *, threads: int | None = None, **parameters: 
         if name in settings and not (is_number(settings[name]) and is_valid(settings[name])):
             raise ValueError(f"{name} must be {rule}; got {settings[name]!r}")
     return settings
-
-
-def _as_embedding(source: Any) -> Embedding:
-    embedding = getattr(source, "embedding_", source)
-    if not isinstance(embedding, Embedding):
-        raise EmbeddingError(f"propagate takes an Embedding or a fitted estimator; got {type(source).__name__}")
-    return embedding
 
 
 def _matching_rows(embedding: Embedding, graph: Graph) -> Rows:

@@ -45,15 +45,17 @@ def two_sides(graph: Graph) -> npt.NDArray[np.int8] | None:
     return sides
 
 
-def has_two_kinds(graph: Graph) -> bool:
-    """Return whether a graph is bipartite and has cycles: a tree always has two sides, which need not mean anything.
+def two_kinds(graph: Graph) -> npt.NDArray[np.int8] | None:
+    """Return the two sides of a bipartite graph that has cycles, which are probably two kinds of nodes; otherwise None.
+
+    A tree always has two sides, which need not mean anything.
 
     Examples
     --------
     >>> import efge
-    >>> square, path = [(0, 1), (1, 2), (2, 3), (3, 0)], [(0, 1), (1, 2), (2, 3)]
-    >>> has_two_kinds(efge.as_graph(square)), has_two_kinds(efge.as_graph(path))
-    (True, False)
+    >>> two_kinds(efge.as_graph([(0, 1), (1, 2), (2, 3), (3, 0)])).tolist()
+    [0, 1, 0, 1]
+    >>> two_kinds(efge.as_graph([(0, 1), (1, 2), (2, 3)]))
     """
     is_forest = graph.n_edges <= graph.n_nodes - graph.n_components
-    return not is_forest and two_sides(graph) is not None
+    return None if is_forest else two_sides(graph)

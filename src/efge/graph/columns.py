@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import warnings
@@ -11,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from efge.errors import GraphError
+from efge.errors import GraphError, did_you_mean
 
 _PAIRS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2"),
@@ -232,7 +231,4 @@ def _find(column: str | int, names: Sequence[Any], width: int) -> int:
     if isinstance(column, int) and 0 <= column < width:
         return column
     available = f"there are: {', '.join(map(str, names))}" if names else f"there are {width}, counted from 0"
-    close = difflib.get_close_matches(str(column).lower(), [str(name).lower() for name in names], 1)
-    meant = [str(name) for name in names if close and str(name).lower() == close[0]]
-    hint = f"; did you mean {meant[0]!r}?" if meant else ""
-    raise GraphError(f"no column {column!r}; {available}{hint}")
+    raise GraphError(f"no column {column!r}; {available}{did_you_mean(column, map(str, names))}")

@@ -44,7 +44,8 @@ _SMALLEST = 5e-324
 # Figures of graphs that are still in use: several models may be fitted to the same one.
 _KNOWN: WeakKeyDictionary[Graph, float | None] = WeakKeyDictionary()
 
-# Below this, links look random: all graphs with structure that were tried have .65 or more.
+# Below this, links look random. It lies between random graphs and those with structure that were tried: see
+# benchmarks/results/predictability.json.
 RANDOM = 0.55
 LOOK_RANDOM = "the links of this graph look random beyond the degrees of its nodes"
 

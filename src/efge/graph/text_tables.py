@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from efge.errors import GraphError, describe_error
+from efge.errors import GraphError, describe_error, did_you_mean
 from efge.graph.text_edges import choose_delimiter, read_head
 from efge.graph.text_lines import TextSource, split
 from efge.io.arrow import read_parquet
@@ -47,9 +46,7 @@ class Table(NamedTuple):
         if str(column).isdecimal() and int(column) < self.width:
             return int(column)
         known = f"there are: {', '.join(self.names)}" if self.names else f"there are {self.width}, counted from 0"
-        close = difflib.get_close_matches(str(column).lower(), lower, 1)
-        hint = f"; did you mean {self.names[lower.index(close[0])]!r}?" if close else ""
-        raise GraphError(f"{self.label}: no column {column!r} for {option}; {known}{hint}")
+        raise GraphError(f"{self.label}: no column {column!r} for {option}; {known}{did_you_mean(column, self.names)}")
 
     def check_widths(self, rule: str) -> None:
         """Raise a GraphError at the first row that has another number of fields than the first."""

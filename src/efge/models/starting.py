@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from efge.embedding.alignment import as_embedding
 from efge.embedding.averaging import Rows, Vectors, average_neighbors, match_rows
-from efge.embedding.embedding import Embedding
+from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError
 from efge.graph.graph import Graph
 from efge.training.settings import Settings

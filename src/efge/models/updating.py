@@ -33,8 +33,8 @@ from efge.training.trainer import Trained, train
 from efge.walks.through import WalksThrough
 from efge.walks.walks import Walks
 
-# Walks through each changed edge. After 20 updates that add 1.5 % of Cora's nodes each, classes and links were .007 and
-# .004 below a new fit's with 10, and .004 and .004 with 15, as means of six orders; GrQc's links .001 with either.
+# Walks through each changed edge. After twenty updates, scores are close to those of a new fit: see "stream" in
+# benchmarks/results/newnodes.json. Half as many walks again took more time, and hardly changed them.
 _WALKS_PER_EDGE = 10
 # Walks in all, at most, for each node of the graph.
 _MAX_WALKS_PER_NODE = 20

@@ -28,7 +28,7 @@ from efge.training.noise import alias_table
 from efge.training.settings import Settings
 from efge.training.tables import Floats, allocate_table
 from efge.walks.strategies import Stepper
-from efge.walks.through import reverse
+from efge.walks.through import backward_stepper
 from efge.walks.walks import Walks
 
 # Steps of each vector, each with two walks: about as often as a node of mean degree is a center in training. On Cora,
@@ -117,10 +117,7 @@ def _walk_maker(walks: Walks, settings: Settings) -> Callable[[Nodes, int], Node
     against them.
     """
     length = min(int(settings.window), int(walks.walk_length) - 1) + 1
-    steppers = [walks._stepper] * 2
-    if walks.graph.directed:
-        backward = Walks(reverse(walks.graph), walks.strategy, seed=walks.seed, threads=walks.threads)
-        steppers[1] = backward._stepper
+    steppers = (walks._stepper, backward_stepper(walks))
     keys = [stream_key(walks.seed, 0, f"new walks {direction}") for direction in ("after", "before")]
 
     def make(nodes: Nodes, first: int) -> Nodes:

@@ -22,8 +22,8 @@ MAX_WALKS_PER_NODE = 60
 _MIN_EVALUATIONS = 2
 # Training has converged if the held-out likelihood has grown since the evaluation before by less than this fraction of
 # all that was gained over a constant score. Chosen, with the length of the decrease, by the classes of Cora, CiteSeer,
-# Wiki, PPI, Airports, DBLP, PubMed and pages: 0.04 trains small graphs longer than is good for 10 % of labels, and with
-# no test at all, which means 12 walks, Wiki loses .012 of Micro-F1.
+# Wiki, PPI, Airports, DBLP, PubMed and pages: a smaller fraction trains small graphs longer than is good where few
+# nodes have labels; without the test, training would end after the fewest walks, too early for Wiki's classes.
 _TOLERANCE = 0.2
 # From random vectors, training has not begun to converge before it has gained over a constant score this fraction of
 # what a constant score gains over the initial vectors.

@@ -15,6 +15,7 @@ from efge.kernels.random import draw_from_alias
 from efge.random import stream_key
 from efge.training.checkpoints import TrainingState
 from efge.training.corpus import HELD_OUT_WALKS, Source
+from efge.training.settings import N_EVALUATIONS
 from efge.walks.walks import WalkBatch
 
 # int64[pairs, 2 + negatives]: a center, a context, and the negatives against them.
@@ -22,8 +23,7 @@ HeldOutSample = npt.NDArray[np.int64]
 # Probabilities and aliases of a discrete distribution, by which the alias method draws from it.
 AliasTable = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
-# Number of held-out pairs, and of evaluations in a training run.
-_HELD_OUT_PAIRS, N_EVALUATIONS = 4096, 20
+_HELD_OUT_PAIRS = 4096
 # Pairs that share their negatives: an evaluation spends most of its time on fetching rows.
 _PAIRS_PER_NEGATIVES = 8
 

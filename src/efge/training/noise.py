@@ -19,16 +19,16 @@ from efge.training.settings import Settings
 
 # Below this information of two steps, walks tell so little that training learns slowly. It lies between Facebook's
 # friends (2.4 nats) and generated graphs with clear communities (2.1), where shared negatives cost nothing, and graphs
-# whose communities mix more (1.8 and less), where shared negatives and a start from random vectors cost up to .04 of
-# Micro-F1. It is at most the logarithm of the number of nodes, so that tiny graphs count, too.
+# whose communities mix more (1.8 and less), where shared negatives and a start from random vectors cost scores. It is at
+# most the logarithm of the number of nodes, so that tiny graphs count, too.
 _LOW_INFORMATION = 2.0
 # Largest number of contexts that share their negatives.
 _MAX_GROUP_SIZE = 4
 # Smallest and largest pool of negatives.
 _MIN_POOL, _MAX_POOL = 16, 512
 # How often each negative of a pool is used, at least and at most; in between, once for this number of nodes beyond the
-# smallest graphs. More often is faster, as fewer rows are fetched, but costs scores in graphs of a few thousand nodes:
-# on CiteSeer, 5.5 uses lost up to .01 of Micro-F1 against the reference trainer, and 2 uses nothing.
+# smallest graphs. More often is faster, as fewer rows are fetched, but costs scores in graphs of a few thousand nodes;
+# benchmarks/results/trials.json has them beside those of the reference trainer ("uses by labels").
 _MIN_USES, _MAX_USES, _NODES_PER_USE, _SMALL = 2.0, 20.0, 700, 2000
 
 
@@ -47,13 +47,10 @@ def alias_table(weights: npt.NDArray[np.float64]) -> AliasTable:
 def contexts_per_group(settings: Settings, graph: Graph, family: Family) -> int:
     """Return the number of contexts that share their negatives; each negative is then observed once for each context.
 
-    In stars, contexts share none; nor do they where steps of walks tell little, so that negatives tell much: on a graph
-    of mean degree 50 with hubs, groups of 3 cost .013 to .023 of Micro-F1 and were 2.2 times as fast. Memberships found
-    planted communities better with groups.
+    Groups are faster. But in stars, contexts share none; nor do they where walks tell little, so that negatives tell
+    much: there, groups cost scores. Memberships find planted communities better with groups.
     """
-    if settings.stars or settings.softmax:
-        return 1
-    if learns_slowly(graph, family):
+    if settings.stars or settings.softmax or learns_slowly(graph, family):
         return 1
     return min(_MAX_GROUP_SIZE, max(1, LANES - int(settings.negatives)))
 
@@ -61,8 +58,8 @@ def contexts_per_group(settings: Settings, graph: Graph, family: Family) -> int:
 def rows_per_step(graph: Graph, family: Family) -> int:
     """Return the number of rows that move together while the center is held.
 
-    The more there are, the faster is a step, and the further it overshoots. Where steps of walks tell little, that is
-    most of what they tell: on a graph of mean degree 100 with hubs, 32 rows cost .024 of Micro-F1 with 10 % of labels.
+    The more there are, the faster is a step, and the further it overshoots. Where walks tell little, the error of a
+    large step is as large as what it learns, and scores fall.
     """
     return LANES if learns_slowly(graph, family) else MAX_ROWS
 

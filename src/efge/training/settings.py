@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from efge.errors import check_positive_integers, is_number
+from efge.errors import check_choice, check_positive_integers, is_number
 
 TRAINERS = ("fast", "reference")
 INITS = ("auto", "random", "svd")
+# Number of evaluations of held-out pairs in the course of training.
+N_EVALUATIONS = 20
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,7 @@ class Settings:
     softmax: bool = False  # contexts by hierarchical softmax instead of negatives
     stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
     one_table: bool = False  # nodes have the same vector as centers and as contexts
-    evaluations: int = 20  # of held-out pairs in the course of training
+    evaluations: int = N_EVALUATIONS
 
     def check(self) -> None:
         """Raise an error for settings that training cannot use."""
@@ -42,7 +44,5 @@ class Settings:
             raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")
         if not (is_number(self.noise_power) and 0 <= self.noise_power < math.inf):
             raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
-        if self.trainer not in TRAINERS:
-            raise ValueError(f"no trainer {self.trainer!r}; known: {', '.join(TRAINERS)}")
-        if self.init not in INITS:
-            raise ValueError(f"no init {self.init!r}; known: {', '.join(INITS)}")
+        check_choice("trainer", self.trainer, TRAINERS)
+        check_choice("init", self.init, INITS)

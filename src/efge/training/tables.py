@@ -109,7 +109,7 @@ def starts_from_factors(graph: Graph, family: Family, settings: Settings) -> boo
 def start_from_factors(factors: tuple[Floats, Floats], family: Family) -> StartVectors:
     """Return factors of the edges of nodes that have some; inner products of linked nodes make these edges likely.
 
-    Vectors have length 1. On generated dense graphs, 10 walks from there were better than 80 from random numbers.
+    Vectors have length 1. On dense graphs, a few walks from there are better than many from random numbers.
     """
     sources, targets = factors
     # The score of a context is high or, as with the normal family, low.

@@ -14,8 +14,7 @@ from efge.kernels.sgd_rows import CENTERS_PER_POOL, Round, Workspace
 from efge.kernels.sgd_step import N_COUNTERS
 from efge.training.corpus import Corpus
 from efge.training.huffman import NO_TREE, Tree
-from efge.training.monitor import N_EVALUATIONS
-from efge.training.settings import Settings
+from efge.training.settings import N_EVALUATIONS, Settings
 from efge.training.tables import Floats, padded_width
 
 # In a round, between two merges, an average node is a center at most this often, and the most frequent node this often.

@@ -41,7 +41,7 @@ class WalksThrough:
         self.graph, self.seed, self.threads = walks.graph, walks.seed, walks.threads
         self.edges, self.walks_per_edge, self.reach = edges, walks_per_edge, reach
         self._walks = walks
-        self._steppers = (_backward(walks), walks._stepper)
+        self._steppers = (backward_stepper(walks), walks._stepper)
 
     def describe(self) -> dict[str, Any]:
         """Return everything that the walks depend on besides the graph, by name.
@@ -101,7 +101,8 @@ class WalksThrough:
         return WalkBatch(nodes[present], offsets)
 
 
-def _backward(walks: Walks) -> Stepper:
+def backward_stepper(walks: Walks) -> Stepper:
+    """Return the stepper that goes against the directions of edges; without directions, it is that of the walks."""
     if not walks.graph.directed:
         return walks._stepper
     return Walks(reverse(walks.graph), walks.strategy, seed=walks.seed, threads=walks.threads)._stepper

@@ -15,7 +15,7 @@ import numpy as np
 
 from efge.errors import GraphError
 from efge.families.base import Family
-from efge.kernels import sgd_reference as plain
+from efge.kernels import sgd_reference as reference_kernel
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, Table, run_identity
 from efge.training.learning_rate import LearningRate
@@ -201,6 +201,6 @@ def _held_out_log_likelihood(
     total = 0.0
     for chunk, (_, center_rows), (_, context_rows), rows in zip(chunks, centers, contexts, tables, strict=True):
         renumbered = np.column_stack([center_rows.reshape(-1), context_rows.reshape(len(chunk), -1)])
-        value = plain.mean_log_likelihood(*rows, renumbered, log_probs, config.bounds[0], scale)
+        value = reference_kernel.mean_log_likelihood(*rows, renumbered, log_probs, config.bounds[0], scale)
         total += float(value) * len(chunk)
     return total / len(sample)
