@@ -147,8 +147,9 @@ def make_loops(nodes: int) -> dict[tuple[str, str], Loop]:
     gain, rate = np.zeros(DIM, np.float32), np.float32(0.001)
     loops = {}
     for name, (entry, *_) in FORMATS.items():
-        table = np.empty((nodes, DIM), entry)
-        table[:] = 0  # as pages that were never written are all the same one
+        row, table = np.empty((1, DIM), entry), np.empty((nodes, DIM), entry)
+        converters(name)[0](np.full((1, DIM), 0.1, np.float32), 0, row)
+        table[:] = row
         loops["update", name] = Loop(make_updater(name), (table, order, center, gain, rate, 1))
         loops["add", name] = Loop(make_adder(name), (table, order, block, 1))
     return loops
