@@ -19,6 +19,7 @@ from pathlib import Path
 import figures_bench
 import figures_choosing
 import figures_newnodes
+import figures_precision
 import figures_predictability
 import figures_quality
 import figures_scaling
@@ -31,6 +32,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **figures_bench.BLOCKS,
     **figures_choosing.BLOCKS,
     **figures_newnodes.BLOCKS,
+    **figures_precision.BLOCKS,
     **figures_predictability.BLOCKS,
     **figures_quality.BLOCKS,
     **figures_scaling.BLOCKS,

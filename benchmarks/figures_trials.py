@@ -218,17 +218,6 @@ def row_update() -> str:
     )
 
 
-def half_precision() -> str:
-    table = load("trials")["half precision"]
-    (small, small_best), (large, large_best) = load("trials")["half precision pairs"].rows
-    after = (
-        f"At best, a pair of {small} ns would have taken {small_best} ns, and one of {large} ns {large_best} ns, "
-        "when this "
-        "was measured."
-    )
-    return f"{table.to_markdown()}\n\n{after}"
-
-
 def growth_scores() -> str:
     few, reference, many = (row[2] for row in load("trials")["growth scores"].rows)
     return (
@@ -278,7 +267,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "training stages": training_stages,
     "shared rows": shared_rows,
     "row update": row_update,
-    "half precision": half_precision,
     "growth scores": growth_scores,
     "reruns": reruns,
     "proposals": proposals,
