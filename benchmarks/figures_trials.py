@@ -275,6 +275,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "uses of a negative": partial(_table, "trials", "uses of a negative"),
     "more uses of a negative": partial(_table, "trials", "more uses of a negative"),
     "uses by labels": partial(_table, "trials", "uses by labels"),
+    "communities that mix": partial(_table, "trials", "communities that mix"),
     "small pools": partial(_table, "trials", "small pools"),
     "reading steps": partial(_table, "trials", "reading steps"),
     "walk steps": partial(_table, "trials", "walk steps"),
