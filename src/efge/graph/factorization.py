@@ -11,10 +11,10 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.graph.graph import Graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, scale_by_power_of_two, scale_values
+from efge.parallel import single_threaded_blas
 from efge.random import stream_key
 
 Floats = npt.NDArray[np.float64]
@@ -154,9 +154,9 @@ def _log_sums(logs: Floats, offsets: Rows) -> Floats:
 def _truncated_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
     """Return the first k columns of U and V and the largest singular values; beyond the rank, these are zero."""
     size = len(matrix.offsets) - 1
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
-        if size <= max(MAX_DENSE_SIZE, 2 * k):
+    is_small = size <= max(MAX_DENSE_SIZE, 2 * k)
+    with single_threaded_blas(scipy=not is_small):
+        if is_small:
             dense = np.zeros((size, size))
             dense[matrix.rows, matrix.columns] = matrix.values
             left, values, right = np.linalg.svd(dense)
