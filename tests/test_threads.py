@@ -47,6 +47,7 @@ def test_netmf_is_the_same_with_any_number_of_blas_threads():
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)
 def test_no_result_depends_on_the_number_of_blas_threads_or_of_cores():
     expected = digests(1)
     assert digests(2) == expected

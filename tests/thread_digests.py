@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_info
 import efge
 
 RESULTS: dict[str, Callable[[], Any]] = {}
-NODES, SMALL, CLASSES = 3000, 450, 10
+NODES, SMALL, CLASSES = 2000, 450, 10
 
 
 def result(function: Callable[[], Any]) -> Callable[[], Any]:
@@ -86,13 +86,19 @@ MODELS = {
     "netmf": efge.NetMF(dim=128, form="small", seed=1),
     "netmf_low_rank": efge.NetMF(dim=128, form="large", rank=64, seed=1),
 }
-GRAPHS = {"": {}, "small": {"n": SMALL}, "directed": {"directed": True}, "weighted": {"weighted": True}}
-for kind, options in GRAPHS.items():
-    for name, estimator in MODELS.items():
-        if not kind or name in ("efge", "prone", "hope", "hope_beta", "netmf", "netmf_low_rank"):
-            RESULTS[f"{name} {kind}".strip()] = lambda estimator=estimator, options=options: attributes(
-                estimator.fit(network(**options))
-            )
+OTHER_GRAPHS = {
+    "small": ({"n": SMALL}, ("efge", "prone", "hope", "hope_beta", "netmf", "netmf_low_rank")),
+    "directed": ({"directed": True}, ("efge", "prone", "hope", "hope_beta")),
+    "weighted": ({"weighted": True}, ("efge", "prone", "hope", "netmf")),
+}
+
+
+def fitted(name: str, **kind: Any) -> Callable[[], Any]:
+    return lambda: attributes(MODELS[name].fit(network(**kind)))
+
+
+RESULTS |= {name: fitted(name) for name in MODELS}
+RESULTS |= {f"{name} {kind}": fitted(name, **how) for kind, (how, names) in OTHER_GRAPHS.items() for name in names}
 for method in ("band-pass", "prone", "average"):
     RESULTS[f"propagate {method}"] = lambda method=method: efge.propagate(vectors(), network(), method).vectors
 for heuristic in ("adamic-adar", "katz"):
@@ -130,7 +136,7 @@ def communities() -> Any:
 
 @result
 def node_classification() -> Any:
-    return repr(efge.node_classification(vectors(), labels(), ratios=(0.1, 0.5), repeats=2).raw)
+    return [efge.node_classification(vectors(), labels(), ratios=(0.1, 0.5), repeats=2).raw]
 
 
 @result
@@ -142,7 +148,7 @@ def classifier() -> Any:
 @result
 def link_prediction() -> Any:
     models = {"svd": efge.ProNE(dim=64, seed=0), "katz": efge.HOPE(dim=64, seed=0)}
-    return repr(efge.link_prediction(network(), models, repeats=1, heuristics=("katz",)).raw)
+    return [efge.link_prediction(network(), models, repeats=1, heuristics=("katz",)).raw]
 
 
 @result
@@ -171,13 +177,15 @@ def maps() -> Any:
 
 
 def digest(value: Any) -> str:
-    parts = value if isinstance(value, list) else [value]
     found = hashlib.blake2b(digest_size=8)
-    for part in parts:
-        if isinstance(part, list):
-            found.update(digest(part).encode())
-        else:
-            found.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, dict):
+            part = list(part.values())
+        nested = isinstance(part, list)
+        data = (
+            digest(part).encode() if nested else part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode()
+        )
+        found.update(data)
     return found.hexdigest()
 
 
