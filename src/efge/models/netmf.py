@@ -300,13 +300,13 @@ def _deflated_eigenpairs(
         values, vectors = np.linalg.eigh(dense)
         return values[-rank:], vectors[:, -rank:], component, inverse_volume
 
-    def multiply(x: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    def apply(x: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         x = x.ravel()
         known = first * np.bincount(component, first * x, n_components)[component]
         product: npt.NDArray[Any] = normalized @ x - known
         return product
 
-    deflated = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
+    deflated = LinearOperator((n, n), matvec=apply, dtype=np.float64)
     return *leading_eigenpairs(deflated, rank, "LA", random), component, inverse_volume
 
 
