@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError, is_number
+from efge.parallel import map_ahead, single_threaded_blas
 
 # SciPy is imported where it is used: training on most graphs needs none of it.
 if TYPE_CHECKING:
@@ -30,6 +31,9 @@ _FILTERED_RESTARTS = 20
 _SPARE = 1.25
 # Random vectors and steps of that estimate.
 _PROBES, _PROBE_STEPS = 8, 60
+# Rows of a block of a dense product: fewer take longer, more leave threads without work at the end. Rounding depends on
+# it, so it must not depend on the number of threads.
+_PRODUCT_ROWS = 256
 
 
 def scale_by_power_of_two(matrix: csr_array) -> tuple[csr_array, int]:
@@ -225,6 +229,25 @@ def _estimate_eigenvalue(matrix: csr_array, count: int, random: np.random.Genera
     order = np.argsort(-values, axis=None)
     counts = np.cumsum((axes[:, 0] ** 2).ravel()[order]) * (matrix.shape[0] / _PROBES)
     return float(values.ravel()[order][np.searchsorted(counts, count)])
+
+
+def multiply(left: npt.NDArray[Any], right: npt.NDArray[Any], out: npt.NDArray[Any] | None = None) -> npt.NDArray[Any]:
+    """Return the product of two dense matrices; threads share its rows, in blocks that do not depend on their number.
+
+    Examples
+    --------
+    >>> multiply(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([[1.0], [10.0]])).ravel()
+    array([21., 43.])
+    """
+    product = np.empty((len(left), right.shape[1]), np.result_type(left, right))
+
+    @single_threaded_blas()
+    def fill(begin: int) -> None:
+        rows = slice(begin, begin + _PRODUCT_ROWS)
+        np.matmul(left[rows], right, out=product[rows])
+
+    list(map_ahead(fill, range(0, len(left), _PRODUCT_ROWS)))
+    return product
 
 
 def column_signs(vectors: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.float64]:

@@ -161,6 +161,12 @@ def _restore(handlers: dict[int, Any]) -> None:
         signal.signal(number, signal.SIG_DFL if old is None else old)
 
 
+def hold_during_fork(lock: threading.Lock) -> None:
+    """Hold a lock while the process forks: if another thread held it, it would stay locked in the child forever."""
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
 def open_to_lock(path: Path) -> int | None:
     """Open a file or folder, but never what a link leads to; None where folders and files in use cannot be opened."""
     if os.name != "posix":

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError, check_positive_integers, check_types
 from efge.graph.names import Names
+from efge.parallel import single_threaded_blas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,8 +107,7 @@ def align(old: Any, new: Any) -> Alignment:
             " the same type, and of the same graph?"
         )
     first, second = (table.astype(np.float64) for table in (old.vectors[rows[common]], new.vectors[common]))
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with single_threaded_blas():
         left, _, right = np.linalg.svd(second.T @ first)
         rotation = left @ right
         rotated = (new.vectors.astype(np.float64) @ rotation).astype(np.float32)

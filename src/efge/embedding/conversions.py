@@ -15,6 +15,7 @@ from efge.embedding.formats import read_vectors, write_vectors
 from efge.errors import EmbeddingError, check_types
 from efge.graph.names import Names
 from efge.io.files import display_name
+from efge.parallel import single_threaded_blas
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +57,11 @@ class Conversions:
         if len(some) < 3 or some.shape[1] < 2:
             return ""
         centered = some - some.mean(axis=0)
-        _, components = np.linalg.eigh(centered.T @ centered)
+        with single_threaded_blas():
+            _, components = np.linalg.eigh(centered.T @ centered)
+            places = centered @ components[:, [-1, -2]]
         title = f"principal components{'' if len(some) == len(self.vectors) else f' of {len(some):,} nodes'}"
-        return display.dots(centered @ components[:, [-1, -2]], title)
+        return display.dots(places, title)
 
     def explore(self, *, height: int = 650, **options: Any) -> Any:
         """Return an interactive map, which a notebook shows in the output of the cell; install ``efge[explore]``.

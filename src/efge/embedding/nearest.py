@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.parallel import map_ahead
+from efge.parallel import map_ahead, single_threaded_blas
 from efge.system import available_threads
 
 Vectors = npt.NDArray[np.float32]
@@ -94,11 +94,9 @@ def find_nearest(
     `norms` are the lengths of `vectors`. A query with fewer than k candidates has rows of -1, with scores of -inf, at
     the end. `progress` is called with the number of queries that were finished.
     """
-    from threadpoolctl import threadpool_limits
-
     rows, scores = np.empty((len(queries), k), np.int64), np.empty((len(queries), k), np.float32)
     # Several products run at the same time, each in one thread.
-    with threadpool_limits(1, "blas"):
+    with single_threaded_blas():
         for begin in range(0, len(queries), _BLOCK_QUERIES):
             block = slice(begin, min(begin + _BLOCK_QUERIES, len(queries)))
             part = Excluded(excluded.starts[block.start : block.stop + 1], excluded.rows)
@@ -139,6 +137,7 @@ def _threads(tiles: list[slice]) -> int:
     return max(1, min(available_threads(), len(tiles)))
 
 
+@single_threaded_blas()
 def _improve(search: _Search, part: slice, tile: _Tile) -> None:
     """Replace the best keys of some queries by better ones from a tile of rows."""
     units = (search.queries[part] / _divisors(search.norms[part])[:, None]).astype(np.float32)

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import ThreadpoolController
 
 from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError, check_choice, check_positive_integers, is_number
@@ -25,7 +23,7 @@ from efge.graph.inputs import as_graph
 from efge.kernels.common import CACHE_LINE
 from efge.kernels.sparse import combine_rows
 from efge.linalg import chebyshev_coefficients, column_signs, scale_by_power_of_two, scale_values
-from efge.parallel import map_ahead
+from efge.parallel import map_ahead, single_threaded_blas
 from efge.system import available_threads
 
 Vectors = npt.NDArray[np.float32]
@@ -247,16 +245,9 @@ class _Propagator:
         list(map(task, self._tasks) if self._pool is None else self._pool.map(task, self._tasks))
 
 
-@cache
-def _blas() -> ThreadpoolController:
-    """Return what limits the threads of NumPy's products; to find it takes as long as to filter a small graph."""
-    return ThreadpoolController()
-
-
 @contextmanager
 def _propagator(graph: Graph, threads: int) -> Iterator[_Propagator]:
-    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with _blas().limit(limits=1, user_api="blas"):
+    with single_threaded_blas():
         if threads == 1:
             yield _Propagator(graph, threads, None)
             return
@@ -402,6 +393,7 @@ def _power(values: Floats, exponent: float) -> Floats:
 def _transform_rows(vectors: Vectors, matrix: Floats, smallest: float, lengths: Floats, threads: int) -> None:
     """Replace vectors by their products with a matrix, whose smallest singular value is given, at the given lengths."""
 
+    @single_threaded_blas()
     def transform(begin: int) -> None:
         rows = slice(begin, begin + _CHUNK_ROWS)
         wide = vectors[rows].astype(np.float64)
@@ -414,6 +406,7 @@ def _transform_rows(vectors: Vectors, matrix: Floats, smallest: float, lengths: 
     list(map_ahead(transform, range(0, len(vectors), _CHUNK_ROWS), threads))
 
 
+@single_threaded_blas()
 def _gram(chunk: Vectors) -> npt.NDArray[np.float64]:
     wide = chunk.astype(np.float64)
     gram: npt.NDArray[np.float64] = wide.T @ wide

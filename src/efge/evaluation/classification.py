@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_functions, check_positive_integers, check_positive_numbers
@@ -16,6 +15,7 @@ from efge.evaluation.labels import Targets, as_targets, describe_missing
 from efge.evaluation.logistic import Features, add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores
 from efge.graph.inputs import as_graph
+from efge.parallel import single_threaded_blas
 from efge.random import check_seed
 from efge.system import available_threads
 
@@ -141,6 +141,7 @@ def node_classification(  # noqa: PLR0913
     train_sizes = _train_sizes(ratios, len(targets.rows))
     features = add_constant(embedding.vectors[targets.rows])
 
+    @single_threaded_blas()
     def evaluate_repeat(number: int) -> list[Metrics]:
         order = np.random.default_rng([seed, number]).permutation(len(features))
         metrics = [evaluate_split(features, targets, order[:size], order[size:], C) for size in train_sizes.values()]
@@ -148,8 +149,7 @@ def node_classification(  # noqa: PLR0913
             progress(1)
         return metrics
 
-    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"), ThreadPoolExecutor(threads or available_threads()) as pool:
+    with single_threaded_blas(), ThreadPoolExecutor(threads or available_threads()) as pool:
         results = list(pool.map(evaluate_repeat, range(repeats)))
     return _collect_scores(results, list(train_sizes), targets, graph)
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_positive_numbers
@@ -16,6 +15,7 @@ from efge.evaluation.classification import as_embedding
 from efge.evaluation.labels import Targets, as_targets
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.graph.names import list_names
+from efge.parallel import single_threaded_blas
 
 Floats = npt.NDArray[np.float64]
 
@@ -105,8 +105,7 @@ class Classifier:
     def _fit_rows(self, targets: Targets, chosen: npt.NDArray[np.int64]) -> None:
         """Learn from some of the labelled rows."""
         features = add_constant(self._embedding.vectors[targets.rows[chosen]])
-        # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-        with threadpool_limits(1, "blas"):
+        with single_threaded_blas():
             balanced = self.class_weight is not None
             self._weights = fit_one_vs_rest(features, targets.members[chosen], self.C, balanced=balanced)
         self.classes_, self.multilabel_ = targets.classes, targets.is_multilabel
@@ -137,7 +136,7 @@ class Classifier:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError("this Classifier is not fitted yet; call fit with vectors and labels first")
-        with threadpool_limits(1, "blas"):
+        with single_threaded_blas():
             scores = decision_function(add_constant(self._vectors(nodes)), self._weights)
         if self.multilabel_:
             every: Floats = expit(scores)

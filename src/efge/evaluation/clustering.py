@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import check_positive_integers
+from efge.parallel import single_threaded_blas
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -41,7 +42,7 @@ def cluster_nodes(embedding: Embedding, n_communities: int | None, normalize: bo
     if normalize:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
     # With several threads, sums would be added in the order in which the threads finish.
-    with threadpool_limits(1):
+    with single_threaded_blas(), threadpool_limits(1, "openmp"):
         if n_communities is None:
             n_communities = _choose_number(vectors, seed)
         if n_communities <= 1:

@@ -16,6 +16,7 @@ from efge.evaluation.clustering import cluster_nodes
 from efge.families.builtin import as_family
 from efge.graph.inputs import as_graph
 from efge.graph.names import NameIndex, list_names, name_array
+from efge.parallel import single_threaded_blas
 from efge.random import check_seed
 
 if TYPE_CHECKING:
@@ -224,7 +225,8 @@ class Communities:
         entries = matrix.tocoo()
         within = entries.data[labels[entries.row] == labels[entries.col]].sum()
         total = matrix.sum()
-        return float(within / total - (out_degrees / total) @ (in_degrees / total))
+        with single_threaded_blas():
+            return float(within / total - (out_degrees / total) @ (in_degrees / total))
 
     def score(self, truth: Truth | None = None, graph: Any = None) -> dict[str, float]:
         """Return all scores that apply.

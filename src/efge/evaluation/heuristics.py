@@ -20,6 +20,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.names import split_pairs
 from efge.linalg import katz_beta, katz_terms
+from efge.parallel import single_threaded_blas
 
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
@@ -167,7 +168,8 @@ def katz(graph: Graph, sources: Rows, targets: Rows, beta: float | None = None) 
     array([1. , 0.5])
     """
     adjacency = graph.to_scipy()
-    step = adjacency * katz_beta(adjacency, graph.directed, beta)
+    with single_threaded_blas(scipy=True):
+        step = adjacency * katz_beta(adjacency, graph.directed, beta)
     starts, ends = sources, targets
     if len(np.unique(targets)) < len(np.unique(sources)):
         starts, ends = targets, sources

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import (
@@ -25,6 +24,7 @@ from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
 from efge.graph.inputs import as_graph
 from efge.graph.predictability import LOOK_RANDOM, RANDOM
+from efge.parallel import single_threaded_blas
 from efge.random import check_seed
 
 Vectors = npt.NDArray[np.float32]
@@ -277,8 +277,7 @@ def pair_scores(embedding: Embedding, split: LinkSplit, feature: str, C: float =
     combine = FEATURES[feature]
     train = np.concatenate([split.train_edges, split.train_non_edges])
     is_edge = (np.arange(len(train)) < len(split.train_edges))[:, None]
-    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with single_threaded_blas():
         weights = fit_one_vs_rest(_pair_features(vectors, train, combine), is_edge, C)
         return _map_chunks(
             test, lambda pairs: decision_function(_pair_features(vectors, pairs, combine), weights)[:, 0]

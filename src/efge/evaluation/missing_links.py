@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.errors import EvaluationError, check_functions, check_positive_integers
 from efge.evaluation.splits import Sides, find_sides, may_pair
@@ -24,7 +23,7 @@ from efge.graph.inputs import as_graph
 from efge.graph.names import list_names
 from efge.models.base import NodeEmbedder
 from efge.models.scoring import PairScorer
-from efge.parallel import map_ahead
+from efge.parallel import map_ahead, single_threaded_blas
 
 Rows = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -108,8 +107,7 @@ def missing_links(
         raise EvaluationError("model and graph must both be directed, or both undirected")
     chosen = None if nodes is None else graph.rows(list_names("nodes", nodes))
     search = _Search(model, graph, k, chosen, find_sides(graph, sides))
-    # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with single_threaded_blas():
         pairs = search.run(threads, progress or (lambda done, total: None))
     scores = model._score_rows(pairs[:, 0], pairs[:, 1])
     order = np.lexsort((pairs[:, 1], pairs[:, 0], -scores))[:k]
@@ -200,6 +198,7 @@ class _Search:
             pairs[turned] = pairs[turned, ::-1]
         return pairs
 
+    @single_threaded_blas()
     def _search_rows(self, rows: Rows) -> _Best:
         """Return the best pairs of some rows that may be among the best of all."""
         found, width = _Best(self.best.limit), _TILE[1]

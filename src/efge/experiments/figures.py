@@ -10,6 +10,7 @@ import numpy.typing as npt
 import efge
 from efge.datasets import Dataset, load_dataset
 from efge.experiments.tables import Entry
+from efge.parallel import single_threaded_blas
 from efge.plots import COLORS, Curve, new_axes, plot_curves, plot_map
 
 if TYPE_CHECKING:
@@ -134,6 +135,7 @@ def _graph_layout(graph: efge.Graph) -> npt.NDArray[np.float64]:
     squares = shortest_path(graph.to_scipy().toarray(), unweighted=True) ** 2
     squares -= squares.mean(axis=0)
     squares -= squares.mean(axis=1, keepdims=True)
-    values, vectors = np.linalg.eigh(-squares / 2)
+    with single_threaded_blas():
+        values, vectors = np.linalg.eigh(-squares / 2)
     positions: npt.NDArray[np.float64] = vectors[:, -2:] * np.sqrt(np.maximum(values[-2:], 0))
     return positions

@@ -7,6 +7,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.explore.layout import Layout
+from efge.parallel import single_threaded_blas
 
 
 def align_places(layout: Layout, target: Layout) -> Layout:
@@ -24,8 +25,9 @@ def align_places(layout: Layout, target: Layout) -> Layout:
     size = float(np.square(places - center).sum())
     if not size:
         return layout
-    left, strengths, right = np.linalg.svd((places - center).T @ (goal - goal_center))
-    aligned = (places - center) @ (left @ right) * (strengths.sum() / size) + goal_center
+    with single_threaded_blas():
+        left, strengths, right = np.linalg.svd((places - center).T @ (goal - goal_center))
+        aligned = (places - center) @ (left @ right) * (strengths.sum() / size) + goal_center
     return Layout(aligned.astype(np.float32), f"{layout.about}, turned and scaled to fit the first map")
 
 

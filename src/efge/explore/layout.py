@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_choice
+from efge.parallel import single_threaded_blas
 from efge.random import check_seed, stream_key
 
 Positions = npt.NDArray[np.float64]
@@ -102,7 +103,7 @@ def _tsne(vectors: Positions, seed: int) -> tuple[Positions, str]:
         n_jobs=1,
     )
     # With several threads, the order of additions and thus their rounding would vary.
-    with threadpool_limits(1):
+    with single_threaded_blas(), threadpool_limits(1, "openmp"):
         positions: Positions = model.fit_transform(points)
     return positions, f"t-SNE of {vectors.shape[1]} dimensions"
 
@@ -140,12 +141,10 @@ def principal_components(vectors: Positions, n_components: int) -> Positions:
     >>> principal_components(np.array([[0.0, 3.0], [0.0, 1.0]]), 2).tolist()
     [[1.0, 0.0], [-1.0, 0.0]]
     """
-    from threadpoolctl import threadpool_limits
-
     centered = vectors - vectors.mean(axis=0, keepdims=True) if len(vectors) else vectors
     # Both matrices have the same nonzero eigenvalues; take the smaller one.
     by_nodes = len(vectors) < vectors.shape[1]
-    with threadpool_limits(1):
+    with single_threaded_blas():
         values, directions = np.linalg.eigh(centered @ centered.T if by_nodes else centered.T @ centered)
         directions = directions[:, ::-1][:, :n_components]
         scales = np.sqrt(np.maximum(values[::-1][:n_components], 0))

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from threadpoolctl import threadpool_limits
 
 from efge.graph.graph import Graph
 from efge.linalg import MAX_DENSE_SIZE, column_signs, scale_by_power_of_two, scale_values
+from efge.parallel import single_threaded_blas
 from efge.random import stream_key
 
 Floats = npt.NDArray[np.float64]
@@ -104,36 +104,29 @@ def _log_sums(logs: Floats, offsets: Rows) -> Floats:
 def _truncated_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Vectors, Vectors, Floats]:
     """Return the first k columns of U and V and the largest singular values; beyond the rank, these are zero."""
     size = len(matrix.offsets) - 1
-    if size <= max(MAX_DENSE_SIZE, 2 * k):
-        u, s, v = _dense_svd(matrix)
-    else:
-        u, s, v = _randomized_svd(matrix, k, seed)
-    left, right = u[:, :k].astype(np.float32), v[:k].T.astype(np.float32)
-    values = s[:k].astype(np.float64)
+    is_small = size <= max(MAX_DENSE_SIZE, 2 * k)
+    with single_threaded_blas(scipy=not is_small):
+        if is_small:
+            dense = np.zeros((size, size))
+            dense[matrix.rows, matrix.columns] = matrix.values
+            left, values, right = np.linalg.svd(dense)
+        else:
+            left, values, right = _randomized_svd(matrix, k, seed)
+    left, right = left[:, :k].astype(np.float32), right[:k].T.astype(np.float32)
+    values = values[:k].astype(np.float64)
     values[values <= _RELATIVE_ZERO * values.max(initial=0.0)] = 0
     signs = column_signs(left).astype(np.float32)
     return left * signs, right * signs, values
 
 
-def _dense_svd(matrix: _Matrix) -> tuple[Floats, Floats, Floats]:
-    size = len(matrix.offsets) - 1
-    dense = np.zeros((size, size))
-    dense[matrix.rows, matrix.columns] = matrix.values
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
-        return np.linalg.svd(dense)
-
-
 def _randomized_svd(matrix: _Matrix, k: int, seed: int) -> tuple[Floats, Floats, Floats]:
-    # SciPy has a BLAS of its own, which a limit knows only if it was loaded before.
     from scipy.sparse import csr_array
     from sklearn.utils.extmath import randomized_svd
 
     size = len(matrix.offsets) - 1
     sparse = csr_array((matrix.values.astype(np.float32), matrix.columns, matrix.offsets), shape=(size, size))
     random_state = int(stream_key(seed, 0, "start")) % 2**32
-    with threadpool_limits(1, "blas"):
-        left, values, right = randomized_svd(sparse, k, n_iter=_ITERATIONS, random_state=random_state)
+    left, values, right = randomized_svd(sparse, k, n_iter=_ITERATIONS, random_state=random_state)
     return left, values, right
 
 

@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.averaging import layers_of_new
 from efge.embedding.embedding import Embedding
@@ -19,6 +18,7 @@ from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, katz_beta, katz_terms, largest_eigenpairs, leading_eigenpairs
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_random
+from efge.parallel import single_threaded_blas
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 
@@ -130,10 +130,10 @@ class HOPE(NodeEmbedder):
         seed = resolve_seed(self.seed)
         with reporting_fit(progress) as report:
             report(Progress(0, 1, math.nan))
-            beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
             random = np.random.default_rng(int(stream_key(seed, 0, "start")))
-            # With vectors this short, threads cost more than they save, above all where others compete for the cores.
-            with threadpool_limits(1, "blas"):
+            # With vectors this short, threads would cost more than they save anyway.
+            with single_threaded_blas(scipy=True):
+                beta = katz_beta(graph.to_scipy(), graph.directed, self.beta)
                 vectors, values = _factorize(graph, beta, self.dim, random)
             self.embedding_ = Embedding._owning(vectors, graph.names)
             self.diagnostics_ = diagnose(graph, self.embedding_)

@@ -11,15 +11,15 @@ import numpy.typing as npt
 from scipy.sparse import csr_array, diags_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, GraphError, check_choice, check_positive_integers, check_positive_numbers
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph_with_edges
-from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, scale_by_power_of_two
+from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, multiply, scale_by_power_of_two
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_random
+from efge.parallel import single_threaded_blas
 from efge.progress import FitProgress, Progress, reporting_fit
 from efge.random import resolve_seed, stream_key
 from efge.system import available_memory
@@ -55,7 +55,8 @@ class NetMF(NodeEmbedder):
     allocated; :class:`efge.EFGE` embeds it in memory that grows with the edges.
 
     Edges are undirected: those of a directed graph count in both directions, and weights of opposite edges are added.
-    Nodes without edges get zero vectors. The same graph, parameters and seed give the same bytes on the same machine.
+    Nodes without edges get zero vectors. The same graph, parameters and seed give the same bytes, at any number of
+    threads, on processors with the same features.
 
     Parameters
     ----------
@@ -158,8 +159,9 @@ class NetMF(NodeEmbedder):
         with reporting_fit(progress) as report:
             report(Progress(0, 1, math.nan))
             form = self._choose_form(adjacency)
-            matrix = self._exact_matrix(adjacency) if form == "small" else self._low_rank_matrix(adjacency, random)
-            values, columns = _leading_eigenpairs(matrix, min(self.dim, len(linked)), random)
+            with single_threaded_blas(scipy=True):
+                matrix = self._exact_matrix(adjacency) if form == "small" else self._low_rank_matrix(adjacency, random)
+                values, columns = _leading_eigenpairs(matrix, min(self.dim, len(linked)), random)
             self._store_result(graph, linked, values, columns)
             self.form_, self.seed_ = form, seed
             report(Progress(1, 1, math.nan))
@@ -210,11 +212,10 @@ class NetMF(NodeEmbedder):
         powers = np.mean([values**power for power in range(1, self.window + 1)], axis=0)
         right = (vectors * root[:, None]).astype(np.float32)
         left = right * (powers / self.negatives).astype(np.float32)
-        matrix = np.empty((n, n), np.float32)
+        matrix = multiply(left, right.T)
         height = max(1, _BLOCK_SIZE // max(n, 1))
         for begin in range(0, n, height):
             rows = slice(begin, begin + height)
-            np.matmul(left[rows], right.T, out=matrix[rows])
             same_component = component[rows, None] == component
             matrix[rows] += same_component * (inverse_volume[rows, None] / np.float32(self.negatives))
             _log_in_place(matrix[rows])
@@ -249,9 +250,9 @@ class NetMF(NodeEmbedder):
         inverse = np.divide(1, values, out=np.zeros_like(values), where=values != 0)
         basis = (self.embedding_.vectors[row_of[old]] * inverse).astype(np.float32)
         vectors = np.zeros((graph.n_nodes, len(values)), np.float32)
-        with threadpool_limits(1, "blas"):
+        with single_threaded_blas():
             for chosen, block in self._exact_rows(adjacency, new):
-                vectors[linked[chosen]] = block[:, old] @ basis
+                vectors[linked[chosen]] = multiply(block[:, old], basis)
         return vectors[rows < 0]
 
 
@@ -299,13 +300,13 @@ def _deflated_eigenpairs(
         values, vectors = np.linalg.eigh(dense)
         return values[-rank:], vectors[:, -rank:], component, inverse_volume
 
-    def multiply(x: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
+    def apply(x: npt.NDArray[np.float64]) -> npt.NDArray[Any]:
         x = x.ravel()
         known = first * np.bincount(component, first * x, n_components)[component]
         product: npt.NDArray[Any] = normalized @ x - known
         return product
 
-    deflated = LinearOperator((n, n), matvec=multiply, dtype=np.float64)
+    deflated = LinearOperator((n, n), matvec=apply, dtype=np.float64)
     return *leading_eigenpairs(deflated, rank, "LA", random), component, inverse_volume
 
 
@@ -318,7 +319,7 @@ def _leading_eigenpairs(matrix: Floats, k: int, random: np.random.Generator) -> 
     """Return the eigenvalues of largest magnitude of a dense symmetric matrix, and their vectors.
 
     They are found in a block Krylov space, which grows until it contains them. Each pass over the matrix serves a whole
-    block, in products that use all cores, where one vector at a time would wait for memory.
+    block, in products whose rows threads share, where one vector at a time would wait for memory.
     """
     n, width = len(matrix), max(k + _EXTRA_COLUMNS, _MIN_COLUMNS)
     if n <= max(MAX_DENSE_SIZE, 2 * width):
@@ -329,8 +330,8 @@ def _leading_eigenpairs(matrix: Floats, k: int, random: np.random.Generator) -> 
     for end in range(width, max_size + 1, width):
         last = slice(end - width, end)
         basis[:, last] = block
-        image = matrix @ block
-        projected[:end, last] = basis[:, :end].T @ image
+        image = multiply(matrix, block)
+        projected[:end, last] = multiply(basis[:, :end].T, image)
         block, coordinates = _orthogonalize(image, basis[:, :end])
         if end == max_size or end % (_TEST_EVERY * width) == 0:
             values, rotation = _largest(*np.linalg.eigh(projected[:end, :end], UPLO="U"), k)
@@ -338,7 +339,7 @@ def _leading_eigenpairs(matrix: Floats, k: int, random: np.random.Generator) -> 
             residual = np.linalg.norm(coordinates @ rotation[last], axis=0).max()
             if residual <= _TOLERANCE * np.abs(values).min():
                 break
-    return values, basis[:, :end] @ rotation
+    return values, multiply(basis[:, :end], rotation)
 
 
 def _orthogonalize(block: Floats, basis: Floats) -> tuple[Floats, Floats]:
@@ -346,7 +347,7 @@ def _orthogonalize(block: Floats, basis: Floats) -> tuple[Floats, Floats]:
     coordinates = np.eye(block.shape[1], dtype=np.float32)
     # The first pass removes what is in the basis, up to rounding errors; the second pass removes these.
     for _ in range(2):
-        block, triangle = np.linalg.qr(block - basis @ (basis.T @ block))
+        block, triangle = np.linalg.qr(block - multiply(basis, multiply(basis.T, block)))
         coordinates = triangle @ coordinates
     return block, coordinates
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from efge.embedding.averaging import (
     Floats,
@@ -26,6 +25,7 @@ from efge.embedding.averaging import (
 )
 from efge.errors import EmbeddingError, GraphError
 from efge.graph.graph import Graph
+from efge.parallel import single_threaded_blas
 from efge.training.fold_in import FrozenTable, fold_in
 from efge.training.noise import noise_weights
 from efge.walks.walks import Walks
@@ -130,8 +130,7 @@ def _new_vectors(model: Any, graph: Graph, rows: Rows, method: str) -> Vectors:
 
 def _apply_filter_map(model: Any, vectors: Vectors) -> Vectors:
     """Return the directions that the filter gives vectors."""
-    # Matrix products use one thread, so that the number of threads cannot change the rounding.
-    with threadpool_limits(1, "blas"):
+    with single_threaded_blas():
         mapped: Vectors = (vectors.astype(np.float64) @ model.filter_map_).astype(np.float32)
     return mapped
 
@@ -175,6 +174,7 @@ def _predict_lengths(centers: Vectors, filtered: Vectors, new: Vectors) -> Float
     chosen = linked if len(linked) else chosen
     x, y, own = (np.linalg.norm(table.astype(np.float64), axis=1) for table in (centers[chosen], filtered[chosen], new))
     spread = x - x.mean()
-    slope = (spread @ y) / max(spread @ spread, 1e-30)
+    with single_threaded_blas():
+        slope = (spread @ y) / max(spread @ spread, 1e-30)
     predicted: Floats = np.clip(y.mean() + slope * (own - x.mean()), y.min(), y.max())
     return predicted

@@ -15,8 +15,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from threadpoolctl import threadpool_limits
-
 import efge
 from efge.embedding.embedding import Embedding
 from efge.errors import QualityWarning, TrainingError, describe_error
@@ -25,6 +23,7 @@ from efge.graph.graph import Graph
 from efge.io.atomic import atomic_write
 from efge.models.efge import EFGE
 from efge.models.walk_base import TableStorage
+from efge.parallel import single_threaded_blas
 from efge.system import available_memory, available_threads
 from efge.training.tables import Floats, start_from_factors, starts_from_factors
 from efge.training.trainer import train
@@ -92,8 +91,7 @@ class TrialRunner:
         # Loads compiled code, which may take longer than a training, and by whose time budgets are planned.
         EFGE(dim=4, walks_per_node=1, seed=0, threads=1).fit([(0, 1), (1, 2)])
         workers = max(1, min(self.threads, len(missing), self._workers_in_memory(trials)))
-        # Matrix products use one thread each, so that the number of threads cannot change the rounding.
-        with threadpool_limits(1, "blas"), warnings.catch_warnings():
+        with single_threaded_blas(), warnings.catch_warnings():
             # A few walks are meant to be too few; the final model warns if there is reason to.
             warnings.simplefilter("ignore", QualityWarning)
             pool = ThreadPoolExecutor(workers)
@@ -115,6 +113,7 @@ class TrialRunner:
         size = 4 * 4 * self.task.graph.n_nodes * max(dims)
         return self.threads if free is None else int(free / 2 // max(size, 1))
 
+    @single_threaded_blas()
     def _run_one(self, trial: Trial, threads: int) -> Outcome:
         start = time.perf_counter()
         try:
