@@ -22,16 +22,40 @@ class _LightCache(FunctionCache):  # type: ignore[misc]
     compiled imports them first.
     """
 
+    # If another process compiles this kernel: a function that waits for the end of that.
+    wait: Callable[[], None] | None = None
+
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for a signature, or None if it is not in the cache."""
         # Compiled code calls the runtime, which counts references to arrays.
         rtsys.initialize(target_context)
         with self._guard_against_spurious_io_errors():
             compiled = self._load_overload(sig, target_context)
+        wait, self.wait = self.wait, None
+        if compiled is None and wait is not None:
+            wait()
+            with self._guard_against_spurious_io_errors():
+                compiled = self._load_overload(sig, target_context)
         if compiled is None:
             for call in before_compilation:
                 call()
         return compiled
+
+
+def can_compile_elsewhere(kernel: Any) -> bool:
+    """Return whether a kernel is not in the cache in any version, and would be loaded if another process saved it."""
+    cache = getattr(kernel, "_cache", None)
+    if not isinstance(cache, _LightCache):
+        return False
+    try:
+        return not cache._cache_file._load_index()
+    except (AttributeError, OSError):
+        return False
+
+
+def expect_from_elsewhere(kernel: Any, wait: Callable[[], None]) -> None:
+    """Call `wait` when a kernel is needed, and then look for it in the cache; if it is not there, compile it."""
+    kernel._cache.wait = wait
 
 
 def entry_point(function: Any = None, **options: Any) -> Any:
