@@ -247,6 +247,7 @@ def reruns() -> str:
 
 
 BLOCKS: dict[str, Callable[[], str]] = {
+    "first run": partial(_table, "first_run", "first run"),
     "memory": partial(_table, "memory", "embed"),
     "memory error": memory_error,
     "mapped": mapped,

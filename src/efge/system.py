@@ -11,6 +11,7 @@ import mmap
 import os
 import signal
 import stat
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -165,6 +166,29 @@ def hold_during_fork(lock: threading.Lock) -> None:
     """Hold a lock while the process forks: if another thread held it, it would stay locked in the child forever."""
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+
+
+def start_python(code: str, *arguments: str, **variables: str) -> subprocess.Popen[bytes] | None:
+    """Start Python in the background with further environment variables; None if no process can be started.
+
+    It reads and prints nothing, and Ctrl-C at the terminal does not reach it: whoever starts it stops it, too.
+    """
+    # A program with its own Python inside has no interpreter to start.
+    if not sys.executable or getattr(sys, "frozen", False):
+        return None
+    nothing = subprocess.DEVNULL
+    try:
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *arguments],
+            env=os.environ | variables,
+            stdin=nothing,
+            stdout=nothing,
+            stderr=nothing,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    except OSError:
+        return None
 
 
 def open_to_lock(path: Path) -> int | None:

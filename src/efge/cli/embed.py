@@ -184,6 +184,7 @@ def embed(
     if save_model is not None:
         check_writable(save_model, "npz")
     _check_run_outputs(run, config, [save_model, plot], force)
+    _compile_ahead(estimator)
     network = runs.check_edges(run.graph, runs.read_graph(run.graph, run.reading))
     if run.fingerprint not in (None, network.fingerprint()):
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
@@ -204,6 +205,16 @@ def embed(
     if plot is not None:
         _plot_history(estimator, plot)
     _report(estimator, run.output, seconds)
+
+
+def _compile_ahead(estimator: Any) -> None:
+    """On the first run on a machine, compile the largest kernel in another process while this one reads the graph."""
+    from efge.models.walk_base import WalkEmbedder
+
+    if isinstance(estimator, WalkEmbedder) and not estimator._settings().partitions:
+        from efge.training.compilation import compile_ahead
+
+        compile_ahead()
 
 
 def _run_options(options: Mapping[str, Any]) -> dict[str, Any]:
