@@ -317,6 +317,35 @@ def train_reference(work, centers, contexts, family, noise, config):
                     centers[center] = np.maximum(centers[center] + gain, config.floor)
 
 
+def train_edges(batch, centers, contexts, family, config):
+    """Train one edge of a batch after the other, in the order of a single thread."""
+    n_cells = len(batch.cells) - 1
+    for turn, own in product(range(n_cells), repeat=2):
+        other = (turn - own) % n_cells
+        pairs = [(own, other)] if not config.one_table else [(own, other), (other, own)][: 1 + (own != other)]
+        for pair in pairs if not config.one_table or own <= other else []:
+            train_cells(
+                *pair, batch, centers, contexts, family, config, config.learning_rate - config.rate_decay * turn
+            )
+
+
+def train_cells(own, other, batch, centers, contexts, family, config, rate):
+    """Train the edges from one cell to another; all steps of an edge are those of the vectors before it."""
+    n_cells = len(batch.cells) - 1
+    number, cell = own * n_cells + other, slice(batch.cells[other], batch.cells[other + 1])
+    nodes, noise, stream = batch.nodes[cell], (batch.prob[cell], batch.alias[cell]), Stream(int(batch.key), number)
+    for center, context in batch.edges[batch.begins[number] : batch.begins[number + 1]]:
+        drawn = [nodes[sample_alias(*noise, stream.bits())] for _ in range(config.negatives)]
+        rows = [(context, 1), *((row, 0) for row in drawn if row != context)]
+        rows = [(row, observed) for row, observed in rows if not (config.one_table and row == center)]
+        steps = [rate * clipped_gradient(family, observed, centers[center] @ contexts[row]) for row, observed in rows]
+        gain = np.zeros_like(centers[center])
+        for (row, _), step in zip(rows, steps, strict=True):
+            gain += step * contexts[row]
+            contexts[row] += step * centers[center]
+        centers[center] += gain
+
+
 def walks_of(work):
     """The blocks of some work, as lists of walks."""
     walks = [work.nodes[a:b].tolist() for a, b in zip(work.offsets[:-1], work.offsets[1:], strict=True)]

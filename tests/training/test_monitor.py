@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import efge
-from efge.training.monitor import HeldOutMonitor, PairSettings
+from efge.training.monitor import HeldOutMonitor, PairSettings, held_out_sample
 
 # Each node is its own alias with probability 1: negatives are uniform over ten nodes.
 UNIFORM = np.full(10, 2**32 - 1, np.uint32), np.arange(10, dtype=np.int32)
@@ -16,7 +16,8 @@ UNIFORM = np.full(10, 2**32 - 1, np.uint32), np.arange(10, dtype=np.int32)
 def make_monitor(walks, values=(), settings=None, pairs=1000):
     """Return a monitor whose evaluations give the values one after the other."""
     remaining = iter(values)
-    return HeldOutMonitor(walks, settings or PairSettings(2, False, 3), UNIFORM, pairs, lambda sample: next(remaining))
+    sample = held_out_sample(walks, settings or PairSettings(2, False, 3), UNIFORM)
+    return HeldOutMonitor(sample, pairs, lambda sample: next(remaining))
 
 
 @pytest.fixture

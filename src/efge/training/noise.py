@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,7 +32,7 @@ _MIN_POOL, _MAX_POOL = 16, 512
 _MIN_USES, _MAX_USES, _NODES_PER_USE, _SMALL = 2.0, 20.0, 700, 2000
 
 
-def noise_weights(visits: npt.NDArray[np.int64], power: float) -> npt.NDArray[np.float64]:
+def noise_weights(visits: npt.NDArray[Any], power: float) -> npt.NDArray[np.float64]:
     """Return weights to draw negatives by: visits to a power, and 0 for a node that no walk visits."""
     return np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
 

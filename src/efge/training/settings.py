@@ -36,13 +36,17 @@ class Settings:
         """Raise an error for settings that training cannot use."""
         integers = ("dim", "window", "negatives", "epochs", "patience", "partitions")
         check_positive_integers(**{name: getattr(self, name) for name in integers})
-        rates = (self.min_learning_rate, self.learning_rate)
-        if not (all(map(is_number, rates)) and 0 < rates[0] <= rates[1] < math.inf):
-            got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
-            raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")
+        check_learning_rates(self.learning_rate, self.min_learning_rate)
         if not (is_number(self.noise_power) and 0 <= self.noise_power < math.inf):
             raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
         if self.trainer not in TRAINERS:
             raise ValueError(f"no trainer {self.trainer!r}; known: {', '.join(TRAINERS)}")
         if self.init not in INITS:
             raise ValueError(f"no init {self.init!r}; known: {', '.join(INITS)}")
+
+
+def check_learning_rates(first: float, last: float) -> None:
+    """Raise an error unless a learning rate can fall from the first value to the last one."""
+    if not (is_number(first) and is_number(last) and 0 < last <= first < math.inf):
+        got = f"{last!r} and {first!r}"
+        raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")

@@ -26,7 +26,7 @@ from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingSt
 from efge.training.corpus import Corpus, Source
 from efge.training.huffman import NO_TREE, huffman
 from efge.training.learning_rate import LearningRate
-from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
+from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings, held_out_sample
 from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size, rows_per_step
 from efge.training.settings import Settings
 from efge.training.tables import Floats, StartVectors, initial_tables, starts_from_factors, strip_padding
@@ -175,9 +175,8 @@ def _make_monitor(run: _Run, threads: Threads) -> HeldOutMonitor:
         return float(np.average(threads.map(chunk_log_likelihood, chunks), weights=[len(chunk) for chunk in chunks]))
 
     pair_settings = PairSettings(config.window, config.stars, config.negatives)
-    noise = model.prob, model.alias
-    evaluations = run.settings.evaluations
-    return HeldOutMonitor(run.corpus.walks, pair_settings, noise, run.corpus.pairs, log_likelihood, evaluations)
+    sample = held_out_sample(run.corpus.walks, pair_settings, (model.prob, model.alias))
+    return HeldOutMonitor(sample, run.corpus.pairs, log_likelihood, run.settings.evaluations)
 
 
 def log_prob_table(family: Family) -> tuple[Floats, float]:

@@ -19,7 +19,7 @@ from efge.kernels import sgd_reference as plain
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, Table, run_identity
 from efge.training.learning_rate import LearningRate
-from efge.training.monitor import AliasTable, HeldOutMonitor, HeldOutSample, PairSettings
+from efge.training.monitor import AliasTable, HeldOutMonitor, HeldOutSample, PairSettings, held_out_sample
 from efge.training.noise import alias_table, noise_weights
 from efge.training.partitioned.buckets import BucketConfig, make_bucket_config, partition_noise
 from efge.training.partitioned.files import CENTERS, CONTEXTS
@@ -149,7 +149,7 @@ def _make_monitor(
     def log_likelihood(sample: HeldOutSample) -> float:
         return _held_out_log_likelihood(engine, run.config, log_probs, scale, sample)
 
-    return HeldOutMonitor(walks, pair_settings, noise, sum(run.pairs), log_likelihood)
+    return HeldOutMonitor(held_out_sample(walks, pair_settings, noise), sum(run.pairs), log_likelihood)
 
 
 def _train_waves(
