@@ -337,13 +337,15 @@ def train_cells(own, other, batch, centers, contexts, family, config, rate):
     for center, context in batch.edges[batch.begins[number] : batch.begins[number + 1]]:
         drawn = [nodes[sample_alias(*noise, stream.bits())] for _ in range(config.negatives)]
         rows = [(context, 1), *((row, 0) for row in drawn if row != context)]
-        rows = [(row, observed) for row, observed in rows if not (config.one_table and row == center)]
         steps = [rate * clipped_gradient(family, observed, centers[center] @ contexts[row]) for row, observed in rows]
-        gain = np.zeros_like(centers[center])
+        before = centers[center].copy()
+        gain = np.zeros_like(before)
         for (row, _), step in zip(rows, steps, strict=True):
+            # A node that observes itself, in one table, moves as a center and as a row.
+            step *= 1 + (config.one_table and row == center)
             gain += step * contexts[row]
-            contexts[row] += step * centers[center]
-        centers[center] += gain
+            contexts[row] += step * before
+        centers[center] = before + gain
 
 
 def walks_of(work):

@@ -125,14 +125,15 @@ def _train_cells(own, other, rate, batch, model, config, rows, steps):
                 alias = first + U(batch.alias[slot])
                 slot = slot if (bits & U(0xFFFFFFFF)) < U(batch.prob[slot]) else alias
                 row = U(nodes[slot])
-            # In one table, a row that is its own context would be written to twice.
-            if (k and row == context) or (config.one_table and row == center):
+            if k and row == context:
                 continue
             s = dot_row(centers, np.int64(center), contexts, np.int64(row))
             if not abs(s) < np.inf:
                 return False
             rows[count] = row
-            steps[count] = rate * evaluate_spline(model.splines, U(k == ZERO), (s - low) * scale)
+            # In one table, a node that observes itself moves as a center and as a row; it is written to as a center.
+            times = np.float32(2.0) if config.one_table and row == center else np.float32(1.0)
+            steps[count] = times * rate * evaluate_spline(model.splines, U(k == ZERO), (s - low) * scale)
             count += ONE
         update_row_by_row(centers, np.int64(center), contexts, rows, steps, np.int64(count))
     return True

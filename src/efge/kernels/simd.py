@@ -306,7 +306,7 @@ def dot_row(typing_context, centers, center, table, row):
 def update_row_by_row(typing_context, centers, center, table, rows, steps, count):
     """Add to each of `count` rows its step times the center, and to the center each step times the row before that.
 
-    A row may be listed more than once; none of them is the center itself.
+    A row may be listed more than once. What a row that is the center itself gains as a row is lost.
     """
 
     def generate(context, builder, signature, args):
