@@ -182,8 +182,6 @@ def sample_alias(prob, alias, bits: int) -> int:
 
 def context_positions(walk, center, config):
     """Positions of a center's contexts."""
-    if config.stars:
-        return [] if center else list(range(1, len(walk)))
     first = max(0, center - config.window)
     return [p for p in range(first, min(len(walk), center + config.window + 1)) if p != center]
 
@@ -199,9 +197,6 @@ def train_block(walks, centers, contexts, family, noise, config, stream, first_p
     pool, at, served, position = [], 0, CENTERS_PER_POOL, first_position
     for walk in walks:
         for p, center in enumerate(walk):
-            if p and config.stars:
-                position += 1
-                continue
             if served == CENTERS_PER_POOL and not tree:
                 pool, served = [sample_alias(*noise, stream.bits()) for _ in range(config.pool_size)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}

@@ -96,7 +96,6 @@ def _configure(family: Family, settings: Settings) -> tuple[Floats, SGDConfig]:
     first, last = float(settings.learning_rate), float(settings.min_learning_rate)
     config = SGDConfig(
         window=int(settings.window),
-        stars=True,
         negatives=int(settings.negatives),
         group_size=_GROUP_SIZE,
         pool_size=1,

@@ -33,7 +33,6 @@ class PairSettings:
     """How pairs are taken from walks."""
 
     window: int  # largest distance of a context from its center
-    stars: bool  # whether only the first node of a walk is a center, and all others are its contexts
     negatives: int  # per pair
 
 
@@ -104,9 +103,8 @@ def _draw_pairs(walks: WalkBatch, settings: PairSettings, random: np.random.Gene
     if not len(long_enough):
         return np.empty((0, 2), np.int64)
     walk = long_enough[random.integers(len(long_enough), size=HELD_OUT_PAIRS)]
-    center = random.integers(np.ones_like(walk) if settings.stars else lengths[walk])
+    center = random.integers(lengths[walk])
     low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
-    high = lengths[walk] - 1 if settings.stars else high
     context = low + random.integers(high - low)
     context += context >= center
     begin = walks.offsets[walk]

@@ -28,8 +28,6 @@ class Settings:
     init: str = "random"  # initial vectors: random ones, factors of the graph's edges, or whichever suits the graph
     until_converged: bool = False  # whether training ends when held-out pairs are learned, before the walks end
     softmax: bool = False  # contexts by hierarchical softmax instead of negatives
-    stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
-    one_table: bool = False  # nodes have the same vector as centers and as contexts
     evaluations: int = 20  # of held-out pairs in the course of training
 
     def check(self) -> None:

@@ -100,7 +100,7 @@ def train(
     the system reads and writes as it needs them.
     """
     settings.check()
-    corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
+    corpus = Corpus(walks, settings.window, settings.epochs)
     run = _prepare(corpus, family, settings, mapped_in, start=start)
     centers, contexts = run.tables
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.visits, corpus.pairs)
@@ -146,11 +146,10 @@ def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Fl
     # Exactly these types: any other would make the kernel compile again.
     return kernel.SGDConfig(
         window=int(settings.window),
-        stars=settings.stars,
         negatives=int(settings.negatives),
         group_size=group_size,
-        pool_size=pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits), group_size),
-        rows_per_step=MAX_ROWS if settings.stars or settings.softmax else rows_per_step(corpus.walks.graph, family),
+        pool_size=pool_size(settings, corpus.pairs / max(corpus.positions, 1), len(corpus.visits), group_size),
+        rows_per_step=MAX_ROWS if settings.softmax else rows_per_step(corpus.walks.graph, family),
         learning_rate=rate,
         rate_decay=(rate - float(settings.min_learning_rate)) / max(corpus.positions, 1),
         floor=0.0 if family.nonnegative else -np.inf,
@@ -174,7 +173,7 @@ def _make_monitor(run: _Run, threads: Threads) -> HeldOutMonitor:
         chunks = [chunk for chunk in np.array_split(sample, _EVALUATION_CHUNKS) if len(chunk)]
         return float(np.average(threads.map(chunk_log_likelihood, chunks), weights=[len(chunk) for chunk in chunks]))
 
-    pair_settings = PairSettings(config.window, config.stars, config.negatives)
+    pair_settings = PairSettings(config.window, config.negatives)
     sample = held_out_sample(run.corpus.walks, pair_settings, (model.prob, model.alias))
     return HeldOutMonitor(sample, run.corpus.pairs, log_likelihood, run.settings.evaluations)
 
@@ -300,7 +299,7 @@ def _final_tables(run: _Run) -> tuple[Floats, Floats]:
     """Return centers and contexts without padding, in the memory of the tables."""
     centers, contexts = run.tables
     dense = strip_padding(centers, run.settings.dim)
-    return dense, dense if run.settings.one_table else strip_padding(contexts, run.settings.dim)
+    return dense, strip_padding(contexts, run.settings.dim)
 
 
 def divergence_error(family: Family, settings: Settings, place: str, trained: Trained) -> TrainingError:

@@ -116,11 +116,8 @@ def _check_supported(walks: Walks, family: Family, settings: Settings) -> None:
     starts_from_factors(walks.graph, family, settings)
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
-    if settings.softmax or settings.stars or settings.one_table:
-        raise ValueError(
-            "with partitions, training uses negative sampling, contexts on both sides of a center, and separate vectors"
-            " of contexts"
-        )
+    if settings.softmax:
+        raise ValueError("with partitions, training uses negative sampling")
     if isinstance(walks.strategy, CorpusWalk):
         raise GraphError("with partitions, walks are made from the graph while training; a corpus cannot be used")
 
@@ -143,7 +140,7 @@ def _make_monitor(
     walks: Walks, run: PartitionedRun, engine: Engine, visits: Counts, family: Family, settings: Settings
 ) -> HeldOutMonitor:
     noise = alias_table(noise_weights(visits, settings.noise_power))
-    pair_settings = PairSettings(int(settings.window), False, int(settings.negatives))
+    pair_settings = PairSettings(int(settings.window), int(settings.negatives))
     log_probs, scale = log_prob_table(family)
 
     def log_likelihood(sample: HeldOutSample) -> float:
