@@ -208,7 +208,7 @@ def train_block(walks, centers, contexts, family, noise, config, stream, first_p
                 observations = path_observations(observed, tree)
             else:
                 observations, at = pair_observations(observed, pool, at, config)
-            train_center(c, b, center, observations, family, rate, config.rows_per_step)
+            train_center(c, b, center, observations, family, rate, config.rows_per_step, config.max_observations)
     return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
 
 
@@ -235,9 +235,10 @@ def pair_observations(contexts, pool, at, config):
     return observations, at
 
 
-def train_center(c, b, center, observations, family, rate, rows_per_step=32):
-    """Do the step of one center: some rows together, and at most 8 observations of a row in a pass."""
-    rows, passes = list(observations), max(1, math.ceil(max(map(sum, observations.values()), default=0) / 8))
+def train_center(c, b, center, observations, family, rate, rows_per_step=32, max_observations=8):
+    """Do the step of one center: some rows together, and at most some observations of a row in a pass."""
+    most = max(map(sum, observations.values()), default=0)
+    rows, passes = list(observations), max(1, math.ceil(most / max_observations))
     for first in range(0, len(rows), rows_per_step):
         together = {row: observations[row] for row in rows[first : first + rows_per_step]}
         sgd_step(c, b, center, together, family, rate, passes)

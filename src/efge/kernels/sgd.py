@@ -76,6 +76,7 @@ class SGDConfig(NamedTuple):
     group_size: int  # contexts that share their negatives
     pool_size: int  # negatives in a pool
     rows_per_step: int  # rows that move together, a multiple of LANES and at most MAX_ROWS
+    max_observations: int  # observations of a row in one pass over them, at most
     learning_rate: float  # of the first position
     rate_decay: float  # its decrease per position
     floor: float  # lower bound of all entries, or -inf

@@ -14,8 +14,12 @@ from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.simd import LANES, dot_rows, step_sizes, update_rows
 from efge.system import YIELD_CORE
 
-# Rows that move together, and observations of a row in one pass over them, at most.
-MAX_ROWS, MAX_OBSERVATIONS = 32, 8
+# Rows that move together, at most.
+MAX_ROWS = 32
+# Observations of a row in one pass over them, at most, and the same of an inner node of the tree. All rows of a center
+# make as many passes as the row with most observations. Nearly every path passes the first inner nodes: with 8, they
+# alone made all rows of a walk's center pass twice.
+MAX_OBSERVATIONS, MAX_PATH_OBSERVATIONS = 8, 32
 
 # Counters that threads share: the next task and the next shard to merge, which threads take by adding 1; threads that
 # wait at the barrier, and how often all have met there; blocks that diverged; and whether a thread will never come.
@@ -66,11 +70,11 @@ def sgd_step(  # noqa: C901 - see above
     The list of rows is filled up by the row `pad`. Once the center is not finite, it keeps its last value.
     """
     low, scale = np.float32(config.score_min), np.float32(config.spline_scale)
-    # Divide observations over passes, so that a row has at most MAX_OBSERVATIONS in each.
+    # Divide observations over passes, so that a row has at most `max_observations` in each.
     most = np.float32(0.0)
     for i in range(count):
         most = max(most, observations[ZERO, i] + observations[ONE, i])
-    passes = max(1, np.int64(np.ceil(most / np.float32(MAX_OBSERVATIONS))))
+    passes = max(1, np.int64(np.ceil(most / np.float32(config.max_observations))))
     if passes > 1:
         for i in range(count):
             observations[ZERO, i] /= np.float32(passes)

@@ -20,7 +20,7 @@ from efge.families.tables import spline_table
 from efge.kernels import sgd as kernel
 from efge.kernels import sgd_reference as reference_kernel
 from efge.kernels.sgd_rows import Workspace
-from efge.kernels.sgd_step import DIVERGED, MAX_ROWS
+from efge.kernels.sgd_step import DIVERGED, MAX_OBSERVATIONS, MAX_PATH_OBSERVATIONS, MAX_ROWS
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingState, run_identity
 from efge.training.corpus import Corpus, Source
@@ -150,6 +150,7 @@ def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Fl
         group_size=group_size,
         pool_size=pool_size(settings, corpus.pairs / max(corpus.positions, 1), len(corpus.visits), group_size),
         rows_per_step=MAX_ROWS if settings.softmax else rows_per_step(corpus.walks.graph, family),
+        max_observations=MAX_PATH_OBSERVATIONS if settings.softmax else MAX_OBSERVATIONS,
         learning_rate=rate,
         rate_decay=(rate - float(settings.min_learning_rate)) / max(corpus.positions, 1),
         floor=0.0 if family.nonnegative else -np.inf,
