@@ -146,5 +146,5 @@ def blobs(n=300, dim=8, classes=4, seed=0):
 
 def prepare_training(walks, family, settings, n_blocks=None):
     """Return what training prepares for its kernels; `n_blocks` of a round if not as many as the graph suggests."""
-    corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
+    corpus = Corpus(walks, settings.window, settings.epochs)
     return trainer._prepare(corpus, family, settings, n_blocks=n_blocks)

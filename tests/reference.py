@@ -182,8 +182,6 @@ def sample_alias(prob, alias, bits: int) -> int:
 
 def context_positions(walk, center, config):
     """Positions of a center's contexts."""
-    if config.stars:
-        return [] if center else list(range(1, len(walk)))
     first = max(0, center - config.window)
     return [p for p in range(first, min(len(walk), center + config.window + 1)) if p != center]
 
@@ -199,9 +197,6 @@ def train_block(walks, centers, contexts, family, noise, config, stream, first_p
     pool, at, served, position = [], 0, CENTERS_PER_POOL, first_position
     for walk in walks:
         for p, center in enumerate(walk):
-            if p and config.stars:
-                position += 1
-                continue
             if served == CENTERS_PER_POOL and not tree:
                 pool, served = [sample_alias(*noise, stream.bits()) for _ in range(config.pool_size)], 0
                 b |= {node: contexts[node].copy() for node in pool if node not in b}
@@ -213,7 +208,7 @@ def train_block(walks, centers, contexts, family, noise, config, stream, first_p
                 observations = path_observations(observed, tree)
             else:
                 observations, at = pair_observations(observed, pool, at, config)
-            train_center(c, b, center, observations, family, rate, config.rows_per_step)
+            train_center(c, b, center, observations, family, rate, config.rows_per_step, config.max_observations)
     return {v: c[v] - centers[v] for v in c}, {v: b[v] - contexts[v] for v in b}
 
 
@@ -240,9 +235,10 @@ def pair_observations(contexts, pool, at, config):
     return observations, at
 
 
-def train_center(c, b, center, observations, family, rate, rows_per_step=32):
-    """Do the step of one center: some rows together, and at most 8 observations of a row in a pass."""
-    rows, passes = list(observations), max(1, math.ceil(max(map(sum, observations.values()), default=0) / 8))
+def train_center(c, b, center, observations, family, rate, rows_per_step=32, max_observations=8):
+    """Do the step of one center: some rows together, and at most some observations of a row in a pass."""
+    most = max(map(sum, observations.values()), default=0)
+    rows, passes = list(observations), max(1, math.ceil(most / max_observations))
     for first in range(0, len(rows), rows_per_step):
         together = {row: observations[row] for row in rows[first : first + rows_per_step]}
         sgd_step(c, b, center, together, family, rate, passes)
@@ -315,6 +311,37 @@ def train_reference(work, centers, contexts, family, noise, config):
                         gain += g * contexts[row]
                         contexts[row] = np.maximum(contexts[row] + g * centers[center], config.floor)
                     centers[center] = np.maximum(centers[center] + gain, config.floor)
+
+
+def train_edges(batch, centers, contexts, family, config):
+    """Train one edge of a batch after the other, in the order of a single thread."""
+    n_cells = len(batch.cells) - 1
+    for turn, own in product(range(n_cells), repeat=2):
+        other = (turn - own) % n_cells
+        pairs = [(own, other)] if not config.one_table else [(own, other), (other, own)][: 1 + (own != other)]
+        for pair in pairs if not config.one_table or own <= other else []:
+            train_cells(
+                *pair, batch, centers, contexts, family, config, config.learning_rate - config.rate_decay * turn
+            )
+
+
+def train_cells(own, other, batch, centers, contexts, family, config, rate):
+    """Train the edges from one cell to another; all steps of an edge are those of the vectors before it."""
+    n_cells = len(batch.cells) - 1
+    number, cell = own * n_cells + other, slice(batch.cells[other], batch.cells[other + 1])
+    nodes, noise, stream = batch.nodes[cell], (batch.prob[cell], batch.alias[cell]), Stream(int(batch.key), number)
+    for center, context in batch.edges[batch.begins[number] : batch.begins[number + 1]]:
+        drawn = [nodes[sample_alias(*noise, stream.bits())] for _ in range(config.negatives)]
+        rows = [(context, 1), *((row, 0) for row in drawn if row != context)]
+        steps = [rate * clipped_gradient(family, observed, centers[center] @ contexts[row]) for row, observed in rows]
+        before = centers[center].copy()
+        gain = np.zeros_like(before)
+        for (row, _), step in zip(rows, steps, strict=True):
+            # A node that observes itself, in one table, moves as a center and as a row.
+            step *= 1 + (config.one_table and row == center)
+            gain += step * contexts[row]
+            contexts[row] += step * before
+        centers[center] = before + gain
 
 
 def walks_of(work):

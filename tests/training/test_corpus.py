@@ -15,9 +15,9 @@ from efge.walks.walks import WalkBatch
 from helpers import prepare_training, training_settings
 
 
-def blocks_of_walks(lengths, stars, centers_per_block=40):
+def blocks_of_walks(lengths, centers_per_block=40):
     """Return the first walk of each block, and the end: a block begins where a new stretch of centers does."""
-    firsts = list(range(len(lengths))) if stars else [sum(lengths[:walk]) for walk in range(len(lengths))]
+    firsts = [sum(lengths[:walk]) for walk in range(len(lengths))]
     stretches = [first // centers_per_block for first in firsts]
     begins = [walk for walk in range(len(lengths)) if not walk or stretches[walk] != stretches[walk - 1]]
     return [*begins, len(lengths)]
@@ -28,31 +28,28 @@ def test_visits_are_those_of_the_walks():
     corpus = Corpus(walks, 10, 2)
     nodes = [batch.nodes for epoch in range(2) for batch in walks.batches(epoch)]
     assert corpus.visits.tolist() == np.bincount(np.concatenate(nodes)).tolist()
-    assert corpus.centers == 2 * 21 * 5 * 10
+    assert corpus.positions == 2 * 21 * 5 * 10
     assert corpus.pairs == 2 * 21 * 5 * 90
 
 
 @pytest.mark.parametrize("window", [1, 3, 9, 50])
-@pytest.mark.parametrize("stars", [False, True])
-def test_pairs_are_counted_as_the_window_has_them(window, stars):
+def test_pairs_are_counted_as_the_window_has_them(window):
     walk_lengths = [1, 2, 5, 10, 11]
     batch = WalkBatch(np.zeros(29, np.int32), np.cumsum([0, *walk_lengths]))
     walks = efge.Walks([(0, 1)], seed=0)
-    run = prepare_training(walks, efge.Normal(), training_settings(window=window, stars=stars))
+    run = prepare_training(walks, efge.Normal(), training_settings(window=window))
     expected = [sum(len(reference.context_positions([0] * n, p, run.config)) for p in range(n)) for n in walk_lengths]
     assert np.diff(run.corpus._plan(batch).pairs_before).tolist() == expected
 
 
-@pytest.mark.parametrize("stars", [False, True])
 @pytest.mark.parametrize("lengths", [[10] * 37, [1], [3, 90, 1, 1, 41, 2] * 20], ids=["equal", "one", "mixed"])
-def test_walks_that_begin_in_the_same_stretch_of_centers_are_a_block(lengths, stars):
+def test_walks_that_begin_in_the_same_stretch_of_centers_are_a_block(lengths):
     batch = WalkBatch(np.zeros(sum(lengths), np.int32), np.cumsum([0, *lengths]))
-    corpus = Corpus(efge.Walks([(0, 1)], seed=0), 10, 1, stars)
+    corpus = Corpus(efge.Walks([(0, 1)], seed=0), 10, 1)
     plan = corpus._plan(batch)
-    assert plan.blocks.tolist() == blocks_of_walks(lengths, stars)
+    assert plan.blocks.tolist() == blocks_of_walks(lengths)
     cuts = plan.blocks
     assert plan.longest_block == max(sum(lengths[a:b]) for a, b in pairwise(cuts))
-    assert plan.max_walks == np.diff(cuts).max()
 
 
 def test_threads_count_the_same_visits():
@@ -66,10 +63,10 @@ def test_the_learning_rate_falls_to_its_minimum_over_all_centers():
     walks = efge.Walks(nx.karate_club_graph(), walks_per_node=2, seed=5)
     run = prepare_training(walks, efge.Normal(), training_settings(epochs=3))
     corpus, config = run.corpus, run.config
-    assert config.learning_rate - config.rate_decay * corpus.centers == pytest.approx(0.0001)
+    assert config.learning_rate - config.rate_decay * corpus.positions == pytest.approx(0.0001)
     firsts = [work.first_position + int(work.offsets[work.blocks[0]]) for work, _ in corpus.chunks(2, 3)]
     assert firsts == sorted(set(firsts))
-    assert firsts[-1] > corpus.centers * 0.8
+    assert firsts[-1] > corpus.positions * 0.8
 
 
 def test_held_out_walks_are_not_trained_on():
@@ -105,7 +102,7 @@ def test_walks_of_other_lengths_in_each_epoch_have_space_and_the_right_rate():
     longest = [max(corpus._plan(batch).longest_block for batch in walks.batches(epoch)) for epoch in range(4)]
     assert len(set(longest)) > 1, "every epoch has the same lengths: the test shows nothing"
     assert corpus.longest_block == max(longest)
-    assert config.learning_rate - config.rate_decay * corpus.centers == pytest.approx(0.0001)
+    assert config.learning_rate - config.rate_decay * corpus.positions == pytest.approx(0.0001)
 
 
 @pytest.mark.parametrize("walks", [[], [[]]], ids=repr)

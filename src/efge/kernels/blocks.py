@@ -24,31 +24,28 @@ def pack_walks(walks, offsets, nodes):
 
 
 @entry_point
-def plan_blocks(offsets, window, stars, centers_per_block, pairs_before, blocks):
+def plan_blocks(offsets, window, centers_per_block, pairs_before, blocks):
     """Cut walks into blocks, and count the pairs of a center and a context before each walk.
 
     Centers are cut into stretches of equal length; walks whose first centers are in the same one are a block. Returns
-    the number of blocks, and the largest numbers of positions and of walks in a block.
+    the number of blocks, and the largest number of positions in a block.
     """
     n_walks, count = offsets.shape[0] - 1, 0
-    longest = most_walks = pairs = 0
+    longest = pairs = 0
     stretch = np.int64(-1)
     for walk in range(n_walks):
-        first = walk if stars else offsets[walk]
-        if first // centers_per_block != stretch:
-            stretch = first // centers_per_block
+        if offsets[walk] // centers_per_block != stretch:
+            stretch = offsets[walk] // centers_per_block
             blocks[count] = walk
             if count:
                 longest = max(longest, offsets[walk] - offsets[blocks[count - 1]])
-                most_walks = max(most_walks, walk - blocks[count - 1])
             count += 1
         pairs_before[walk] = pairs
         length = offsets[walk + 1] - offsets[walk]
         reach = max(min(window, length - 1), 0)
-        pairs += length - 1 if stars else 2 * reach * length - reach * (reach + 1)
+        pairs += 2 * reach * length - reach * (reach + 1)
     pairs_before[n_walks] = pairs
     blocks[count] = n_walks
     if count:
         longest = max(longest, offsets[n_walks] - offsets[blocks[count - 1]])
-        most_walks = max(most_walks, n_walks - blocks[count - 1])
-    return count, longest, most_walks
+    return count, longest

@@ -25,7 +25,6 @@ from efge.kernels.caching import entry_point, helper
 from efge.kernels.common import ONE, REORDER, ZERO, U, clip_below
 from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.sgd_rows import (
-    CENTERS_END,
     CENTERS_PER_POOL,
     CONTEXTS_BEGIN,
     ROWS_END,
@@ -60,7 +59,7 @@ class Model(NamedTuple):
     """
 
     centers: np.ndarray  # float32[nodes + copies, width], vectors of centers
-    contexts: np.ndarray  # float32[nodes + copies, width], vectors of contexts or inner nodes; may be the same array
+    contexts: np.ndarray  # float32[nodes + copies, width], vectors of contexts or inner nodes
     splines: np.ndarray  # float32[2, intervals, 4], gradient of observing 0 and 1, by cubics of the score
     prob: np.ndarray  # uint32[nodes], alias table of the noise
     alias: np.ndarray  # int32[nodes], alias table of the noise
@@ -73,11 +72,11 @@ class SGDConfig(NamedTuple):
     """Settings of the steps. The learning rate falls by `rate_decay` with each position of the walks."""
 
     window: int  # contexts are this many positions before and after a center
-    stars: bool  # whether only the first node of a walk is a center, and all others are its contexts
     negatives: int  # negatives for each group of contexts
     group_size: int  # contexts that share their negatives
     pool_size: int  # negatives in a pool
     rows_per_step: int  # rows that move together, a multiple of LANES and at most MAX_ROWS
+    max_observations: int  # observations of a row in one pass over them, at most
     learning_rate: float  # of the first position
     rate_decay: float  # its decrease per position
     floor: float  # lower bound of all entries, or -inf
@@ -214,14 +213,14 @@ def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
     first_walk, last_walk = U(work.blocks[number]), U(work.blocks[number + ONE])
     begin, shift = U(offsets[first_walk]), U(round_.row_node.shape[0])
     base, bounds = block * (shift // U(round_.bounds.shape[0])), round_.bounds
-    centers_end, rows_end = base + U(bounds[block, CENTERS_END]), base + U(bounds[block, ROWS_END])
-    contexts_begin, walks_end = base + U(bounds[block, CONTEXTS_BEGIN]), U(bounds[block, WALKS_END])
+    walks_end, rows_end = U(bounds[block, WALKS_END]), base + U(bounds[block, ROWS_END])
+    contexts_begin, centers_end = base + U(bounds[block, CONTEXTS_BEGIN]), base + walks_end
     fetch_rows(contexts, n_nodes, round_.row_node, row_location, ZERO, contexts_begin, rows_end)
     fetch_rows(centers, n_nodes, round_.row_node, row_location, shift, base + ONE, centers_end)
     pool, served, at, finite = base, 0, ZERO, True
     for walk in range(first_walk, last_walk):
         walk_begin, walk_end = U(offsets[walk]) - begin, U(offsets[walk + ONE]) - begin
-        for p in range(walk_begin, walk_begin + ONE if config.stars else walk_end):
+        for p in range(walk_begin, walk_end):
             if served == CENTERS_PER_POOL:
                 pool += U(config.pool_size)
                 served = 0
@@ -229,7 +228,7 @@ def _train_block(number, block, work, model, config, n_nodes, round_, scratch):
             decay = config.rate_decay * np.float64(np.int64(begin + p) + work.first_position)
             rate = np.float32(config.learning_rate - decay)
             low = p - U(config.window) if p > walk_begin + U(config.window) else walk_begin
-            high = walk_end if config.stars else min(walk_end, p + U(config.window) + ONE)
+            high = min(walk_end, p + U(config.window) + ONE)
             mark = (begin + p + ONE) * _MARK_STEP
             if model.path_starts.shape[0]:
                 count = _collect_path_observations(p, low, high, mark, round_, base, scratch)

@@ -187,6 +187,7 @@ class BucketSGDConfig(NamedTuple):
     pool_size: int  # negatives in a pool
     rows_per_pool: int  # observed rows, about, that a pool serves
     rows_per_step: int  # rows that move together, a multiple of LANES and at most MAX_ROWS
+    max_observations: int  # observations of a row in one pass over them, at most
     learning_rate: float  # at the start of the bucket
     rate_decay: float  # its decrease per diagonal
     floor: float  # lower bound of all entries, or -inf

@@ -3,25 +3,11 @@
 import numpy as np
 from numba import njit
 
-from efge.kernels.caching import entry_point, helper
+from efge.kernels.caching import entry_point
 from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, REORDER, ZERO, U, mix
 from efge.kernels.intrinsics import prefetch
 from efge.kernels.random import sample_alias, stream_state
-
-
-@helper(fastmath=REORDER)
-def _evaluate_spline(splines, observed, position):
-    """Evaluate the spline of observing 0 or 1 at a position on the scale of its intervals.
-
-    A position outside the spline counts as its first or last one.
-    """
-    position = min(max(np.float32(0.0), position), np.float32(splines.shape[1] - 1))
-    interval = U(np.int32(position))
-    u = position - np.float32(np.int32(position))
-    return splines[observed, interval, ZERO] + u * (
-        splines[observed, interval, ONE]
-        + u * (splines[observed, interval, U(2)] + u * splines[observed, interval, U(3)])
-    )
+from efge.kernels.sgd_step import evaluate_spline
 
 
 @njit(inline="always")
@@ -36,7 +22,7 @@ def _train_pair(centers, contexts, splines, center, row, observed, rate, config,
         s += centers[center, j] * contexts[row, j]
     if not abs(s) < np.inf:
         return False
-    g = rate * _evaluate_spline(splines, observed, (s - low) * scale)
+    g = rate * evaluate_spline(splines, observed, (s - low) * scale)
     for j in range(U(gain.shape[0])):
         gain[j] += g * contexts[row, j]
         contexts[row, j] = max(floor, contexts[row, j] + g * centers[center, j])
@@ -103,7 +89,7 @@ def mean_log_likelihood(centers, contexts, sample, log_probs, score_min, spline_
             s = np.float32(0.0)
             for j in range(width):
                 s += centers[center, j] * contexts[U(sample[i, k]), j]
-            total += _evaluate_spline(log_probs, U(k == ONE), np.float32((s - score_min) * spline_scale))
+            total += evaluate_spline(log_probs, U(k == ONE), np.float32((s - score_min) * spline_scale))
     return total / sample.shape[0]
 
 

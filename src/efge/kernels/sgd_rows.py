@@ -23,21 +23,21 @@ CENTERS_PER_POOL = 40
 # A free slot of a hash table.
 FREE = np.int32(-1)
 
-# Columns of `Round.bounds`: the end of the rows of centers, the end of all rows, the first row of contexts, and the end
-# of the rows of walks' nodes.
-CENTERS_END, ROWS_END, CONTEXTS_BEGIN, WALKS_END = U(0), U(1), U(2), U(3)
+# Columns of `Round.bounds`: the end of the rows of walks' nodes, which are the centers, the end of all rows, and the
+# first row of contexts.
+WALKS_END, ROWS_END, CONTEXTS_BEGIN = U(0), U(1), U(2)
 
 
 class Round(NamedTuple):
     """The rows of all blocks of a round. All blocks have space for equally many rows; `rows` is the sum over blocks.
 
-    Row 0 of a block has zeros, for padding. The next rows are the nodes of its walks: first the centers, which are also
-    contexts unless walks are stars or there is a tree, then other contexts; then negatives, or inner nodes of the tree.
+    Row 0 of a block has zeros, for padding. The next rows are the nodes of its walks: centers, which are also contexts
+    unless there is a tree; then negatives, or inner nodes of the tree.
     """
 
     row_node: np.ndarray  # int32[rows], node of each row, or inner node of the tree
     row_location: np.ndarray  # int64[2 * rows], where each row is in the contexts' table; second half: centers' table
-    bounds: np.ndarray  # int64[blocks, 4], bounds of the kinds of rows in each block, see CENTERS_END and others
+    bounds: np.ndarray  # int64[blocks, 3], bounds of the kinds of rows in each block, see WALKS_END and others
     position_row: np.ndarray  # int32[rows], row of the node at each position of the block's walks
     negative_row: np.ndarray  # int32[rows], rows of the block's negatives, pool after pool
     path_start: np.ndarray  # int64[rows], where the path to the node at each position begins, and the end; with a tree
@@ -91,27 +91,6 @@ def _index_nodes(nodes, begin, end, slots, row_node, base, position_row):
         position_row[base + p - begin] = row
         count += U(row == count)
     return count
-
-
-@helper
-def _index_stars(nodes, offsets, first_walk, last_walk, slots, row_node, base, position_row):
-    """Find rows for the first nodes of walks, then for the others; return the number of rows after each."""
-    begin = U(offsets[first_walk])
-    slots[:] = FREE
-    count = ONE
-    for walk in range(first_walk, last_walk):
-        p = U(offsets[walk])
-        row = _find_or_add_row(U(nodes[p]), slots, row_node, base, count)
-        position_row[base + p - begin] = row
-        count += U(row == count)
-    centers_end = count
-    slots[:] = FREE
-    for walk in range(first_walk, last_walk):
-        for p in range(U(offsets[walk]) + ONE, U(offsets[walk + ONE])):
-            row = _find_or_add_row(U(nodes[p]), slots, row_node, base, count)
-            position_row[base + p - begin] = row
-            count += U(row == count)
-    return centers_end, count
 
 
 @helper
@@ -171,25 +150,18 @@ def index_rows(number, block, work, model, config, round_, slots):
     begin, end = U(offsets[first_walk]), U(offsets[last_walk])
     base = block * U(row_node.shape[0] // round_.bounds.shape[0])
     has_tree = model.path_starts.shape[0] > 0
-    if config.stars:
-        centers_end, walks_end = _index_stars(
-            nodes, offsets, first_walk, last_walk, slots, row_node, base, position_row
-        )
-    else:
-        centers_end = walks_end = _index_nodes(nodes, begin, end, slots, row_node, base, position_row)
+    walks_end = _index_nodes(nodes, begin, end, slots, row_node, base, position_row)
     if has_tree:
         count = _index_paths(nodes, begin, end, model.path_starts, model.paths, slots, round_, base, walks_end)
     else:
-        centers = last_walk - first_walk if config.stars else end - begin
-        size = (centers + U(CENTERS_PER_POOL - 1)) // U(CENTERS_PER_POOL) * U(config.pool_size)
+        size = (end - begin + U(CENTERS_PER_POOL - 1)) // U(CENTERS_PER_POOL) * U(config.pool_size)
         state = stream_state(work.key, work.first_block + number)
         count = _draw_negatives(
             model.prob, model.alias, state, slots, row_node, base, walks_end, round_.negative_row, size
         )
-    round_.bounds[block, CENTERS_END] = centers_end
-    round_.bounds[block, ROWS_END] = count
-    round_.bounds[block, CONTEXTS_BEGIN] = centers_end if has_tree or config.stars else ONE
     round_.bounds[block, WALKS_END] = walks_end
+    round_.bounds[block, ROWS_END] = count
+    round_.bounds[block, CONTEXTS_BEGIN] = walks_end if has_tree else ONE
     _shard_rows(block, base, count, round_)
 
 
@@ -248,23 +220,21 @@ def _locate_rows(shard, n_blocks, model, n_nodes, round_, first_row, firsts):
     first_copy, other_copy, counts = round_.first_copy, round_.other_copy, round_.copy_count[shard]
     merge_scale, bounds, lists = model.merge_scale, round_.bounds, U(round_.copy_start[shard])
     all_rows = U(row_node.shape[0])
-    two_tables = U(model.centers.ctypes.data != model.contexts.ctypes.data)
     counts[:] = 0
     for block in range(n_blocks):
         base = block * (all_rows // U(bounds.shape[0]))
-        centers_end, contexts_begin = U(bounds[block, CENTERS_END]), U(bounds[block, CONTEXTS_BEGIN])
+        walks_end, contexts_begin = U(bounds[block, WALKS_END]), U(bounds[block, CONTEXTS_BEGIN])
         for i in range(base + U(shard_start[block, shard]), base + U(shard_start[block, shard + ONE])):
             row = U(shard_row[i])
             node, entry = U(row_node[base + row]), U(first_row[base + row])
             # As a center, if it is one (0), and as a context, if it is one (1).
-            for role in range(U(row >= centers_end), ONE + U(row >= contexts_begin)):
-                kind = role & two_tables
-                copy = base + row + (ZERO if role else all_rows)
+            for kind in range(U(row >= walks_end), ONE + U(row >= contexts_begin)):
+                copy = base + row + (ZERO if kind else all_rows)
                 is_first = firsts[entry, kind] == 0
                 if is_first:
                     firsts[entry, kind] = copy + ONE
                     row_location[copy] = node
-                    if not (role and merge_scale.shape[0] and merge_scale[node] < np.float32(1.0)):
+                    if not (kind and merge_scale.shape[0] and merge_scale[node] < np.float32(1.0)):
                         continue
                 first = U(firsts[entry, kind]) - ONE
                 if U(row_location[first]) == node:

@@ -14,8 +14,12 @@ from efge.kernels.intrinsics import atomic_add, atomic_load
 from efge.kernels.simd import LANES, dot_rows, step_sizes, update_rows
 from efge.system import YIELD_CORE
 
-# Rows that move together, and observations of a row in one pass over them, at most.
-MAX_ROWS, MAX_OBSERVATIONS = 32, 8
+# Rows that move together, at most.
+MAX_ROWS = 32
+# Observations of a row in one pass over them, at most, and the same of an inner node of the tree. All rows of a center
+# make as many passes as the row with most observations. Nearly every path passes the first inner nodes: with 8, they
+# alone made all rows of a walk's center pass twice.
+MAX_OBSERVATIONS, MAX_PATH_OBSERVATIONS = 8, 32
 
 # Counters that threads share: the next task and the next shard to merge, which threads take by adding 1; threads that
 # wait at the barrier, and how often all have met there; blocks that diverged; and whether a thread will never come.
@@ -40,6 +44,21 @@ def wait_for_all(counters, threads):
             _yield_core()
 
 
+@helper(fastmath=REORDER)
+def evaluate_spline(splines, observed, position):
+    """Evaluate the spline of observing 0 or 1 at a position on the scale of its intervals.
+
+    A position outside the spline counts as its first or last one.
+    """
+    position = min(max(np.float32(0.0), position), np.float32(splines.shape[1] - 1))
+    interval = U(np.int32(position))
+    u = position - np.float32(np.int32(position))
+    return splines[observed, interval, ZERO] + u * (
+        splines[observed, interval, ONE]
+        + u * (splines[observed, interval, U(2)] + u * splines[observed, interval, U(3)])
+    )
+
+
 # One function, although it has several parts: Numba compiles functions that inline others without SSA, which made
 # training at 10,000 nodes take 5 to 15 % longer.
 @helper(fastmath=REORDER)
@@ -51,11 +70,11 @@ def sgd_step(  # noqa: C901 - see above
     The list of rows is filled up by the row `pad`. Once the center is not finite, it keeps its last value.
     """
     low, scale = np.float32(config.score_min), np.float32(config.spline_scale)
-    # Divide observations over passes, so that a row has at most MAX_OBSERVATIONS in each.
+    # Divide observations over passes, so that a row has at most `max_observations` in each.
     most = np.float32(0.0)
     for i in range(count):
         most = max(most, observations[ZERO, i] + observations[ONE, i])
-    passes = max(1, np.int64(np.ceil(most / np.float32(MAX_OBSERVATIONS))))
+    passes = max(1, np.int64(np.ceil(most / np.float32(config.max_observations))))
     if passes > 1:
         for i in range(count):
             observations[ZERO, i] /= np.float32(passes)

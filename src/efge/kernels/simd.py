@@ -1,4 +1,4 @@
-"""Eight rows of a float32 table at a time, in vector instructions that a compiler does not find by itself.
+"""Rows of float32 tables, eight at a time or one by one, in vector instructions that no compiler finds by itself.
 
 Rows are padded with zeros to a multiple of CACHE_LINE entries, which are handled together: two AVX registers. The eight
 rows share one pass over the center's vector, so that it is loaded once. They are updated without a test that they are
@@ -22,31 +22,33 @@ _ONE = ir.Constant(_INT64, 1)
 
 
 class _Vectors:
-    """Code for vectors of LANES numbers."""
+    """Code for vectors of numbers."""
 
-    def __init__(self, builder):
+    def __init__(self, builder, lanes=LANES):
         self.builder = builder
+        self.lanes, self.vector = lanes, ir.VectorType(_FLOAT, lanes)
 
     def load(self, row, offset=None):
         row = row if offset is None else self.builder.gep(row, [offset])
-        return self.builder.load(self.builder.bitcast(row, _VECTOR.as_pointer()), align=4)
+        return self.builder.load(self.builder.bitcast(row, self.vector.as_pointer()), align=4)
 
     def store(self, value, row, offset=None):
         row = row if offset is None else self.builder.gep(row, [offset])
-        self.builder.store(value, self.builder.bitcast(row, _VECTOR.as_pointer()), align=4)
+        self.builder.store(value, self.builder.bitcast(row, self.vector.as_pointer()), align=4)
 
     def multiply_add(self, a, b, c):
-        kind = ir.FunctionType(_VECTOR, [_VECTOR] * 3)
-        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{LANES}f32")
+        kind = ir.FunctionType(self.vector, [self.vector] * 3)
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.fmuladd.v{self.lanes}f32")
         return self.builder.call(function, [a, b, c])
 
     def broadcast(self, scalar):
-        undefined = ir.Constant(_VECTOR, ir.Undefined)
+        undefined = ir.Constant(self.vector, ir.Undefined)
         first = self.builder.insert_element(undefined, scalar, ir.Constant(_INT32, 0))
-        return self.builder.shuffle_vector(first, undefined, ir.Constant(_ORDER, [0] * LANES))
+        order = ir.Constant(ir.VectorType(_INT32, self.lanes), [0] * self.lanes)
+        return self.builder.shuffle_vector(first, undefined, order)
 
     def constant(self, value):
-        return ir.Constant(_VECTOR, [value] * LANES)
+        return ir.Constant(self.vector, [value] * self.lanes)
 
     def maximum(self, a, b):
         """Larger one of two; b where a is NaN."""
@@ -106,6 +108,33 @@ class _RowLoop(_Vectors):
     def half(self, offset, which):
         """Offset of the first or second half of a cache line."""
         return self.builder.add(offset, ir.Constant(_INT64, which * LANES))
+
+
+class _CacheLines(_Vectors):
+    """Code that goes over the cache lines of single rows of a table."""
+
+    def __init__(self, context, builder, kind, table):
+        super().__init__(builder, CACHE_LINE)
+        table = context.make_array(kind)(context, builder, table)
+        self.data, self.width = table.data, cgutils.unpack_tuple(builder, table.shape, 2)[1]
+
+    def row(self, number):
+        return self.builder.gep(self.data, [self.builder.mul(number, self.width)])
+
+    def offsets(self):
+        """Loop over the cache lines of a row."""
+        step = ir.Constant(_INT64, CACHE_LINE)
+        return cgutils.for_range_slice(self.builder, ir.Constant(_INT64, 0), self.width, step, inc=True)
+
+    def sum(self, vector):
+        """Return the sum of a vector's numbers: add its halves until one number is left."""
+        size = self.lanes
+        while size > 1:
+            size //= 2
+            halves = (list(range(begin, begin + size)) for begin in (0, size))
+            halves = (ir.Constant(ir.VectorType(_INT32, size), half) for half in halves)
+            vector = self.builder.fadd(*(self.builder.shuffle_vector(vector, vector, half) for half in halves))
+        return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
 
 
 class _Splines(_Vectors):
@@ -255,3 +284,45 @@ def update_rows(typing_context, centers, center, table, rows, first, steps, at, 
 
     index = types.int64
     return types.void(centers, index, table, rows, index, steps, index, gain), generate
+
+
+@intrinsic
+def dot_row(typing_context, centers, center, table, row):
+    """Return the inner product of a center with one row of `table`."""
+
+    def generate(context, builder, signature, args):
+        centers, table = (_CacheLines(context, builder, signature.args[i], args[i]) for i in (0, 2))
+        x, y = centers.row(args[1]), table.row(args[3])
+        total = cgutils.alloca_once(builder, centers.vector)
+        builder.store(centers.constant(0.0), total)
+        with centers.offsets() as (at, _):
+            builder.store(centers.multiply_add(centers.load(x, at), table.load(y, at), builder.load(total)), total)
+        return centers.sum(builder.load(total))
+
+    return types.float32(centers, types.int64, table, types.int64), generate
+
+
+@intrinsic
+def update_row_by_row(typing_context, centers, center, table, rows, steps, count):
+    """Add to each of `count` rows its step times the center, and to the center each step times the row before that.
+
+    A row may be listed more than once. What a row that is the center itself gains as a row is lost.
+    """
+
+    def generate(context, builder, signature, args):
+        centers, table = (_CacheLines(context, builder, signature.args[i], args[i]) for i in (0, 2))
+        rows, steps = (context.make_array(signature.args[i])(context, builder, args[i]).data for i in (3, 4))
+        center, total = centers.row(args[1]), cgutils.alloca_once(builder, centers.vector)
+        with centers.offsets() as (at, _):
+            x = centers.load(center, at)
+            builder.store(x, total)
+            with cgutils.for_range(builder, args[5]) as loop:
+                row = table.row(builder.load(builder.gep(rows, [loop.index])))
+                step = table.broadcast(builder.load(builder.gep(steps, [loop.index])))
+                y = table.load(row, at)
+                builder.store(table.multiply_add(step, y, builder.load(total)), total)
+                table.store(table.multiply_add(step, x, y), row, at)
+            centers.store(builder.load(total), center, at)
+        return context.get_dummy_value()
+
+    return types.void(centers, types.int64, table, rows, steps, types.int64), generate

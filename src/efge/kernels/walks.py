@@ -1,4 +1,4 @@
-"""First-order random walks, and stars. Many walkers advance together, so that their cache misses overlap.
+"""First-order random walks. Many walkers advance together, so that their cache misses overlap.
 
 Each walk draws from a random stream of its own, started from a key and the walk's number, so a walk does not depend on
 which walkers happen to advance together. A step goes in phases over the walkers: each phase computes addresses from
@@ -10,9 +10,9 @@ from typing import NamedTuple
 import numpy as np
 
 from efge.kernels.caching import entry_point
-from efge.kernels.common import GOLDEN, ONE, ZERO, U, mix
+from efge.kernels.common import ONE, ZERO, U
 from efge.kernels.intrinsics import high_product, prefetch
-from efge.kernels.random import apply_alias, next_bits, sample_alias, stream_state
+from efge.kernels.random import apply_alias, next_bits, stream_state
 
 # Walkers that advance together.
 N_WALKERS = 64
@@ -32,28 +32,6 @@ class TransitionTables(NamedTuple):
     prob: np.ndarray  # uint32[entries + 1], alias tables of the rows: probability of keeping a slot, times 2**32
     alias: np.ndarray  # int32[entries + 1], the other entry of a slot, counted from the start of its row
     edge_filter: np.ndarray  # uint64[words], hashed bits that are set for edges; second-order walks only
-
-
-@entry_point
-def draw_stars(key, indptr, indices, prob, alias, node_prob, node_alias, stars):
-    """Fill each row with a node and some of its neighbors, drawn by alias tables of nodes and of the graph's rows.
-
-    If the alias table of rows is empty, all neighbors are equally likely.
-    """
-    state = stream_state(key, ZERO)
-    for star in range(U(stars.shape[0])):
-        state += GOLDEN
-        node = sample_alias(node_prob, node_alias, mix(state))
-        row = U(indptr[node])
-        degree = U(indptr[node + ONE]) - row
-        stars[star, ZERO] = node
-        for i in range(ONE, U(stars.shape[1])):
-            state += GOLDEN
-            bits = mix(state)
-            entry = row + high_product(bits, degree)
-            if prob.shape[0] and (bits & U(0xFFFFFFFF)) >= U(prob[entry]):
-                entry = row + U(alias[entry])
-            stars[star, i] = indices[entry]
 
 
 @entry_point

@@ -56,7 +56,6 @@ class BatchPlan(NamedTuple):
     blocks: Counts  # first walk of each block, and the end
     pairs_before: Counts  # pairs of a center and a context before each walk, and of all walks
     longest_block: int  # positions of the longest block
-    max_walks: int  # largest number of walks in a block
 
 
 class Corpus:
@@ -65,20 +64,19 @@ class Corpus:
     Attributes
     ----------
     visits : array of int64
-        Visits to each node. In stars, a center counts once for each of its contexts.
-    pairs, centers, positions : int
-        Pairs of a center and a context, centers, and positions of walks, in all epochs.
-    longest_block, max_centers : int
-        Positions of the longest block, and the largest number of centers in a block.
+        Visits to each node.
+    pairs, positions : int
+        Pairs of a center and a context, and positions of walks, in all epochs.
+    longest_block : int
+        Positions of the longest block.
     """
 
-    def __init__(self, walks: Source, window: int, epochs: int, stars: bool = False) -> None:
+    def __init__(self, walks: Source, window: int, epochs: int) -> None:
         self.walks = walks
         self.window = window
-        self.stars = stars
         self.epochs = epochs
         self.visits = np.zeros(walks.graph.n_nodes, np.int64)
-        self.pairs, self.centers, self.positions, self.longest_block, self.max_centers = 0, 0, 0, 0, 0
+        self.pairs, self.positions, self.longest_block = 0, 0, 0
         with ThreadPoolExecutor(walks.threads) as pool:
             # With dead ends, walks of another epoch have other lengths: all epochs are counted.
             for epoch in range(self.epochs):
@@ -90,15 +88,9 @@ class Corpus:
     def _count(self, batch: WalkBatch, plan: BatchPlan, pool: ThreadPoolExecutor) -> None:
         parts = np.array_split(batch.nodes, min(self.walks.threads, 1 + len(batch.nodes) // _MIN_NODES_PER_THREAD))
         deque(pool.map(lambda nodes: count_visits(nodes, self.visits), parts), maxlen=0)
-        if self.stars:
-            # A center counts once for each of its contexts, as if each pair were a walk.
-            repeated = np.repeat(batch.nodes[batch.offsets[:-1]], np.maximum(np.diff(batch.offsets) - 2, 0))
-            self.visits += np.bincount(repeated, minlength=len(self.visits))
         self.positions += len(batch.nodes)
         self.pairs += int(plan.pairs_before[-1])
-        self.centers += len(batch) if self.stars else len(batch.nodes)
         self.longest_block = max(self.longest_block, plan.longest_block)
-        self.max_centers = max(self.max_centers, plan.max_walks if self.stars else plan.longest_block)
 
     def _planned_batches(self, epoch: int) -> Iterator[tuple[WalkBatch, BatchPlan]]:
         """Yield the batches of an epoch with their blocks; the next one is made while the current one is used."""
@@ -118,10 +110,8 @@ class Corpus:
     def _plan(self, batch: WalkBatch) -> BatchPlan:
         pairs_before, blocks = np.empty(len(batch) + 1, np.int64), np.empty(len(batch) + 1, np.int64)
         offsets = batch.offsets.astype(np.int64, copy=False)
-        count, longest, max_walks = plan_blocks(
-            offsets, int(self.window), self.stars, _CENTERS_PER_BLOCK, pairs_before, blocks
-        )
-        return BatchPlan(blocks[: count + 1].copy(), pairs_before, longest, max_walks)
+        count, longest = plan_blocks(offsets, int(self.window), _CENTERS_PER_BLOCK, pairs_before, blocks)
+        return BatchPlan(blocks[: count + 1].copy(), pairs_before, longest)
 
     def chunks(self, rounds: int, n_blocks: int) -> Iterator[tuple[kernel.Work, int]]:
         """Yield the work in chunks of a number of rounds, and the number of pairs done after each.

@@ -21,7 +21,7 @@ from efge.families.tables import spline_table
 from efge.graph.graph import Nodes
 from efge.kernels import fold_in as kernel
 from efge.kernels.sgd import SGDConfig
-from efge.kernels.sgd_step import MAX_ROWS
+from efge.kernels.sgd_step import MAX_OBSERVATIONS, MAX_ROWS
 from efge.parallel import map_ahead
 from efge.random import stream_key
 from efge.training.noise import alias_table
@@ -96,11 +96,11 @@ def _configure(family: Family, settings: Settings) -> tuple[Floats, SGDConfig]:
     first, last = float(settings.learning_rate), float(settings.min_learning_rate)
     config = SGDConfig(
         window=int(settings.window),
-        stars=True,
         negatives=int(settings.negatives),
         group_size=_GROUP_SIZE,
         pool_size=1,
         rows_per_step=MAX_ROWS,
+        max_observations=MAX_OBSERVATIONS,
         learning_rate=first,
         rate_decay=(first - last) / STEPS,
         floor=0.0 if family.nonnegative else -np.inf,

@@ -23,7 +23,8 @@ HeldOutSample = npt.NDArray[np.int64]
 # Probabilities and aliases of a discrete distribution, by which the alias method draws from it.
 AliasTable = tuple[npt.NDArray[np.uint32], npt.NDArray[np.int32]]
 
-_HELD_OUT_PAIRS = 4096
+# Number of held-out pairs.
+HELD_OUT_PAIRS = 4096
 # Pairs that share their negatives: an evaluation spends most of its time on fetching rows.
 _PAIRS_PER_NEGATIVES = 8
 
@@ -33,7 +34,6 @@ class PairSettings:
     """How pairs are taken from walks."""
 
     window: int  # largest distance of a context from its center
-    stars: bool  # whether only the first node of a walk is a center, and all others are its contexts
     negatives: int  # per pair
 
 
@@ -45,21 +45,15 @@ class HeldOutMonitor:
 
     def __init__(
         self,
-        walks: Source,
-        settings: PairSettings,
-        noise: AliasTable,
+        sample: HeldOutSample,
         pairs: int,
         log_likelihood: Callable[[HeldOutSample], float],
         evaluations: int = N_EVALUATIONS,
     ) -> None:
+        self.sample = sample
         self.interval = pairs / evaluations
         self.state = TrainingState()
         self.log_likelihood = log_likelihood
-        random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
-        held_out = _draw_pairs(walks.held_out(HELD_OUT_WALKS), settings, random)
-        negatives = np.empty((-(-len(held_out) // _PAIRS_PER_NEGATIVES), settings.negatives), np.int64)
-        draw_from_alias(stream_key(walks.seed, 0, "negatives held apart"), *noise, negatives.reshape(-1))
-        self.sample = np.hstack([held_out, np.repeat(negatives, _PAIRS_PER_NEGATIVES, axis=0)[: len(held_out)]])
 
     @property
     def last_log_likelihood(self) -> float:
@@ -87,6 +81,21 @@ class HeldOutMonitor:
             state.best_log_likelihood = max(state.best_log_likelihood, value)
 
 
+def held_out_sample(walks: Source, settings: PairSettings, noise: AliasTable) -> HeldOutSample:
+    """Draw pairs from walks that are not trained on, and negatives against them."""
+    random = np.random.Generator(np.random.PCG64(int(stream_key(walks.seed, 0, "pairs held apart"))))
+    return add_negatives(
+        _draw_pairs(walks.held_out(HELD_OUT_WALKS), settings, random), settings.negatives, noise, walks.seed
+    )
+
+
+def add_negatives(pairs: npt.NDArray[np.int64], count: int, noise: AliasTable, seed: int) -> HeldOutSample:
+    """Draw `count` negatives against each pair of a center and a context."""
+    negatives = np.empty((-(-len(pairs) // _PAIRS_PER_NEGATIVES), count), np.int64)
+    draw_from_alias(stream_key(seed, 0, "negatives held apart"), *noise, negatives.reshape(-1))
+    return np.hstack([pairs, np.repeat(negatives, _PAIRS_PER_NEGATIVES, axis=0)[: len(pairs)]])
+
+
 def _draw_pairs(walks: WalkBatch, settings: PairSettings, random: np.random.Generator) -> HeldOutSample:
     """Draw pairs of a center and a context from the walks that have more than one node."""
     window = settings.window
@@ -94,10 +103,9 @@ def _draw_pairs(walks: WalkBatch, settings: PairSettings, random: np.random.Gene
     long_enough = np.flatnonzero(lengths > 1)
     if not len(long_enough):
         return np.empty((0, 2), np.int64)
-    walk = long_enough[random.integers(len(long_enough), size=_HELD_OUT_PAIRS)]
-    center = random.integers(np.ones_like(walk) if settings.stars else lengths[walk])
+    walk = long_enough[random.integers(len(long_enough), size=HELD_OUT_PAIRS)]
+    center = random.integers(lengths[walk])
     low, high = np.maximum(center - window, 0), np.minimum(center + window, lengths[walk] - 1)
-    high = lengths[walk] - 1 if settings.stars else high
     context = low + random.integers(high - low)
     context += context >= center
     begin = walks.offsets[walk]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -32,7 +33,7 @@ _MIN_POOL, _MAX_POOL = 16, 512
 _MIN_USES, _MAX_USES, _NODES_PER_USE, _SMALL = 2.0, 20.0, 700, 2000
 
 
-def noise_weights(visits: npt.NDArray[np.int64], power: float) -> npt.NDArray[np.float64]:
+def noise_weights(visits: npt.NDArray[Any], power: float) -> npt.NDArray[np.float64]:
     """Return weights to draw negatives by: visits to a power, and 0 for a node that no walk visits."""
     return np.where(visits > 0, visits.astype(np.float64) ** power, 0.0)
 
@@ -47,10 +48,10 @@ def alias_table(weights: npt.NDArray[np.float64]) -> AliasTable:
 def contexts_per_group(settings: Settings, graph: Graph, family: Family) -> int:
     """Return the number of contexts that share their negatives; each negative is then observed once for each context.
 
-    Groups are faster. But in stars, contexts share none; nor do they where walks tell little, so that negatives tell
-    much: there, groups cost scores. Memberships find planted communities better with groups.
+    They share none where walks tell little, so that negatives tell much: there, groups cost scores. Memberships find
+    planted communities better with groups.
     """
-    if settings.stars or settings.softmax or learns_slowly(graph, family):
+    if settings.softmax or learns_slowly(graph, family):
         return 1
     return min(_MAX_GROUP_SIZE, max(1, LANES - int(settings.negatives)))
 

@@ -30,19 +30,21 @@ class Settings:
     init: str = "random"  # initial vectors: random ones, factors of the graph's edges, or whichever suits the graph
     until_converged: bool = False  # whether training ends when held-out pairs are learned, before the walks end
     softmax: bool = False  # contexts by hierarchical softmax instead of negatives
-    stars: bool = False  # only the first node of a walk is a center, and all others are its contexts
-    one_table: bool = False  # nodes have the same vector as centers and as contexts
     evaluations: int = N_EVALUATIONS
 
     def check(self) -> None:
         """Raise an error for settings that training cannot use."""
         integers = ("dim", "window", "negatives", "epochs", "patience", "partitions")
         check_positive_integers(**{name: getattr(self, name) for name in integers})
-        rates = (self.min_learning_rate, self.learning_rate)
-        if not (all(map(is_number, rates)) and 0 < rates[0] <= rates[1] < math.inf):
-            got = f"{self.min_learning_rate!r} and {self.learning_rate!r}"
-            raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")
+        check_learning_rates(self.learning_rate, self.min_learning_rate)
         if not (is_number(self.noise_power) and 0 <= self.noise_power < math.inf):
             raise ValueError(f"noise_power is a number from 0 on; got {self.noise_power!r}")
         check_choice("trainer", self.trainer, TRAINERS)
         check_choice("init", self.init, INITS)
+
+
+def check_learning_rates(first: float, last: float) -> None:
+    """Raise an error unless a learning rate can fall from the first value to the last one."""
+    if not (is_number(first) and is_number(last) and 0 < last <= first < math.inf):
+        got = f"{last!r} and {first!r}"
+        raise ValueError(f"min_learning_rate and learning_rate are positive, the first one not larger; got {got}")

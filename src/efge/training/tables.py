@@ -84,7 +84,7 @@ def initial_tables(
         fill_uniform(keys[0], centers, begin, end, settings.dim, *bounds)
         if family.nonnegative:
             fill_uniform(keys[1], contexts, begin, end, settings.dim, *bounds)
-        elif mapped_in is None and not settings.one_table:
+        elif mapped_in is None:
             # The system provides memory only when it is first written to; during training that would take longer.
             contexts[begin:end] = 0.0
 
@@ -93,14 +93,14 @@ def initial_tables(
         start = start_from_factors(factor_edges(walks.graph, settings.dim, walks.seed)[:2], family)
     if start is not None:
         centers[start.rows, : settings.dim] = start.centers
-        if start.contexts is not None and not (settings.softmax or settings.one_table):
+        if start.contexts is not None and not settings.softmax:
             contexts[start.rows, : settings.dim] = start.contexts
-    return centers, centers if settings.one_table else contexts
+    return centers, contexts
 
 
 def starts_from_factors(graph: Graph, family: Family, settings: Settings) -> bool:
     """Return whether training starts from factors of the edges: on request, or where walks would learn slowly."""
-    possible = not (family.nonnegative or settings.one_table or settings.softmax or settings.partitions)
+    possible = not (family.nonnegative or settings.softmax or settings.partitions)
     if settings.init == "svd" and not possible:
         raise ValueError("init='svd' needs two tables of vectors of any sign, in memory; use init='random'")
     return settings.init == "svd" or (settings.init == "auto" and possible and learns_slowly(graph, family))

@@ -20,13 +20,13 @@ from efge.families.tables import spline_table
 from efge.kernels import sgd as kernel
 from efge.kernels import sgd_reference as reference_kernel
 from efge.kernels.sgd_rows import Workspace
-from efge.kernels.sgd_step import DIVERGED, MAX_ROWS
+from efge.kernels.sgd_step import DIVERGED, MAX_OBSERVATIONS, MAX_PATH_OBSERVATIONS, MAX_ROWS
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingState, run_identity
 from efge.training.corpus import Corpus, Source
 from efge.training.huffman import NO_TREE, huffman
 from efge.training.learning_rate import LearningRate
-from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings
+from efge.training.monitor import HeldOutMonitor, HeldOutSample, PairSettings, held_out_sample
 from efge.training.noise import alias_table, contexts_per_group, noise_weights, pool_size, rows_per_step
 from efge.training.settings import Settings
 from efge.training.tables import Floats, StartVectors, initial_tables, starts_from_factors, strip_padding
@@ -100,7 +100,7 @@ def train(
     the system reads and writes as it needs them.
     """
     settings.check()
-    corpus = Corpus(walks, settings.window, settings.epochs, settings.stars)
+    corpus = Corpus(walks, settings.window, settings.epochs)
     run = _prepare(corpus, family, settings, mapped_in, start=start)
     centers, contexts = run.tables
     trained = Trained(centers[:, : settings.dim], contexts[:, : settings.dim], corpus.visits, corpus.pairs)
@@ -146,11 +146,11 @@ def _make_config(corpus: Corpus, family: Family, settings: Settings, splines: Fl
     # Exactly these types: any other would make the kernel compile again.
     return kernel.SGDConfig(
         window=int(settings.window),
-        stars=settings.stars,
         negatives=int(settings.negatives),
         group_size=group_size,
-        pool_size=pool_size(settings, corpus.pairs / max(corpus.centers, 1), len(corpus.visits), group_size),
-        rows_per_step=MAX_ROWS if settings.stars or settings.softmax else rows_per_step(corpus.walks.graph, family),
+        pool_size=pool_size(settings, corpus.pairs / max(corpus.positions, 1), len(corpus.visits), group_size),
+        rows_per_step=MAX_ROWS if settings.softmax else rows_per_step(corpus.walks.graph, family),
+        max_observations=MAX_PATH_OBSERVATIONS if settings.softmax else MAX_OBSERVATIONS,
         learning_rate=rate,
         rate_decay=(rate - float(settings.min_learning_rate)) / max(corpus.positions, 1),
         floor=0.0 if family.nonnegative else -np.inf,
@@ -174,10 +174,9 @@ def _make_monitor(run: _Run, threads: Threads) -> HeldOutMonitor:
         chunks = [chunk for chunk in np.array_split(sample, _EVALUATION_CHUNKS) if len(chunk)]
         return float(np.average(threads.map(chunk_log_likelihood, chunks), weights=[len(chunk) for chunk in chunks]))
 
-    pair_settings = PairSettings(config.window, config.stars, config.negatives)
-    noise = model.prob, model.alias
-    evaluations = run.settings.evaluations
-    return HeldOutMonitor(run.corpus.walks, pair_settings, noise, run.corpus.pairs, log_likelihood, evaluations)
+    pair_settings = PairSettings(config.window, config.negatives)
+    sample = held_out_sample(run.corpus.walks, pair_settings, (model.prob, model.alias))
+    return HeldOutMonitor(sample, run.corpus.pairs, log_likelihood, run.settings.evaluations)
 
 
 def log_prob_table(family: Family) -> tuple[Floats, float]:
@@ -301,7 +300,7 @@ def _final_tables(run: _Run) -> tuple[Floats, Floats]:
     """Return centers and contexts without padding, in the memory of the tables."""
     centers, contexts = run.tables
     dense = strip_padding(centers, run.settings.dim)
-    return dense, dense if run.settings.one_table else strip_padding(contexts, run.settings.dim)
+    return dense, strip_padding(contexts, run.settings.dim)
 
 
 def divergence_error(family: Family, settings: Settings, place: str, trained: Trained) -> TrainingError:

@@ -35,7 +35,7 @@ def make_workspace(
 ) -> Workspace:
     """Allocate memory for three rounds; `n_blocks` is the number of blocks of a round if it is not to be computed."""
     path_steps = corpus.longest_block * tree.longest if settings.softmax else 0
-    negatives = config.pool_size * math.ceil(corpus.max_centers / CENTERS_PER_POOL)
+    negatives = config.pool_size * math.ceil(corpus.longest_block / CENTERS_PER_POOL)
     others = min(path_steps, len(corpus.visits)) if settings.softmax else negatives
     rows_per_block = 1 + corpus.longest_block + others
     n_blocks = _blocks_per_round(corpus, rows_per_block, settings.dim) if n_blocks is None else n_blocks
@@ -64,7 +64,7 @@ def _blocks_per_round(corpus: Corpus, rows_per_block: int, dim: int) -> int:
     largest_share = corpus.visits.max(initial=0) / max(corpus.visits.sum(), 1)
     centers = min(len(corpus.visits) * _AVERAGE_VISITS, _MAX_VISITS / max(largest_share, 1e-9))
     most = min(_MAX_BLOCKS, _MAX_COPY_BYTES // (8 * rows_per_block * padded_width(dim)))
-    return max(1, min(most, int(centers / max(corpus.max_centers, 1))))
+    return max(1, min(most, int(centers / max(corpus.longest_block, 1))))
 
 
 def _make_round(n_blocks: int, rows: int, path_steps_per_row: int) -> Round:
@@ -72,7 +72,7 @@ def _make_round(n_blocks: int, rows: int, path_steps_per_row: int) -> Round:
     return Round(
         row_node=np.zeros(rows, np.int32),
         row_location=np.zeros(2 * rows, np.int64),
-        bounds=np.zeros((n_blocks, 4), np.int64),
+        bounds=np.zeros((n_blocks, 3), np.int64),
         position_row=np.zeros(rows, np.int32),
         negative_row=np.zeros(rows, np.int32),
         path_start=np.zeros(rows, np.int64),
@@ -94,8 +94,8 @@ def merge_scale(corpus: Corpus, tree: Tree, n_blocks: int) -> Floats:
     """
     if tree is NO_TREE:
         return np.ones(0, np.float32)
-    centers = max(corpus.centers, 1)
-    centers_per_round = n_blocks * max(corpus.max_centers, 1)
+    centers = max(corpus.positions, 1)
+    centers_per_round = n_blocks * max(corpus.longest_block, 1)
     observations = tree.passes(corpus.visits) / centers * centers_per_round * corpus.pairs / centers
     return np.clip(_MAX_OBSERVATIONS / np.maximum(observations, 1e-9), 1 / n_blocks, 1.0).astype(np.float32)
 

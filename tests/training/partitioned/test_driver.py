@@ -10,7 +10,7 @@ import efge
 from efge.kernels import sgd_partitioned as kernel
 from efge.training.checkpoints import Checkpoints
 from efge.training.corpus import Corpus
-from efge.training.monitor import HeldOutMonitor, PairSettings
+from efge.training.monitor import PairSettings, held_out_sample
 from efge.training.noise import alias_table, noise_weights
 
 GRAPH = nx.barabasi_albert_graph(300, 3, seed=0)
@@ -59,7 +59,7 @@ def test_progress_rises_to_the_total_and_does_not_change_the_result(fitted):
 def test_the_recorded_log_likelihood_is_that_of_the_vectors(fitted):
     family, walks = efge.Normal(), efge.Walks(GRAPH, "node2vec", walks_per_node=10, seed=1)
     noise = alias_table(noise_weights(Corpus(walks, 10, 1).visits, 0.75))
-    sample = HeldOutMonitor(walks, PairSettings(10, False, 5), noise, 1, lambda sample: 0.0).sample
+    sample = held_out_sample(walks, PairSettings(10, 5), noise)
     centers = fitted.embedding_.vectors[sample[:, 0]].astype(float)
     scores = np.einsum("id,ijd->ij", centers, fitted.context_embedding_.vectors[sample[:, 1:]].astype(float))
     log_probs = family.log_prob(np.array([1.0, 0, 0, 0, 0, 0]), scores.clip(*family.bounds))

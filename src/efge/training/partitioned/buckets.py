@@ -214,7 +214,13 @@ def start_bucket(
     rate, rate_decay = _learning_rates(bucket, config)
     low, high = config.bounds
     scale = (config.gradients.shape[1] - 1) / (high - low)
-    pools = float(config.negative_weight), config.pool_size, config.rows_per_pool, steps.MAX_ROWS
+    pools = (
+        float(config.negative_weight),
+        config.pool_size,
+        config.rows_per_pool,
+        steps.MAX_ROWS,
+        steps.MAX_OBSERVATIONS,
+    )
     sgd_config = kernel.BucketSGDConfig(*pools, rate, rate_decay, config.floor, low, scale)
     center_cells, context_cells = (
         _read_only(cell_offsets(partition, config.cell_starts, config.cells_per_partition))

@@ -19,7 +19,7 @@ from efge.kernels import sgd_reference as reference_kernel
 from efge.progress import Progress
 from efge.training.checkpoints import CheckpointManager, Checkpoints, Table, run_identity
 from efge.training.learning_rate import LearningRate
-from efge.training.monitor import AliasTable, HeldOutMonitor, HeldOutSample, PairSettings
+from efge.training.monitor import AliasTable, HeldOutMonitor, HeldOutSample, PairSettings, held_out_sample
 from efge.training.noise import alias_table, noise_weights
 from efge.training.partitioned.buckets import BucketConfig, make_bucket_config, partition_noise
 from efge.training.partitioned.files import CENTERS, CONTEXTS
@@ -116,11 +116,8 @@ def _check_supported(walks: Walks, family: Family, settings: Settings) -> None:
     starts_from_factors(walks.graph, family, settings)
     if settings.trainer != "fast":
         raise ValueError(f"with partitions, the trainer is 'fast'; got {settings.trainer!r}")
-    if settings.softmax or settings.stars or settings.one_table:
-        raise ValueError(
-            "with partitions, training uses negative sampling, contexts on both sides of a center, and separate vectors"
-            " of contexts"
-        )
+    if settings.softmax:
+        raise ValueError("with partitions, training uses negative sampling")
     if isinstance(walks.strategy, CorpusWalk):
         raise GraphError("with partitions, walks are made from the graph while training; a corpus cannot be used")
 
@@ -143,13 +140,13 @@ def _make_monitor(
     walks: Walks, run: PartitionedRun, engine: Engine, visits: Counts, family: Family, settings: Settings
 ) -> HeldOutMonitor:
     noise = alias_table(noise_weights(visits, settings.noise_power))
-    pair_settings = PairSettings(int(settings.window), False, int(settings.negatives))
+    pair_settings = PairSettings(int(settings.window), int(settings.negatives))
     log_probs, scale = log_prob_table(family)
 
     def log_likelihood(sample: HeldOutSample) -> float:
         return _held_out_log_likelihood(engine, run.config, log_probs, scale, sample)
 
-    return HeldOutMonitor(walks, pair_settings, noise, sum(run.pairs), log_likelihood)
+    return HeldOutMonitor(held_out_sample(walks, pair_settings, noise), sum(run.pairs), log_likelihood)
 
 
 def _train_waves(
