@@ -7,8 +7,12 @@ import shlex
 
 import networkx as nx
 import pytest
+import typer
+from typer.main import get_command
 
 import efge
+from efge.cli.embed import embed
+from efge.cli.options import READING_OPTIONS, reading_arguments
 from efge.cli.tune import as_options, embed_command
 from helpers import assert_fails, run
 
@@ -95,6 +99,18 @@ def test_every_estimator_has_options_that_make_it_again(estimator):
     assert made.get_params() | {"family": as_instance} == expected | {"family": as_instance}
     command = embed_command("my graph.csv", {"directed": False, "delimiter": ";"}, estimator, 3)
     assert command.startswith("efge embed 'my graph.csv' -o vectors.npz --undirected --delimiter ';' --model ")
+
+
+def test_a_printed_command_has_switches_as_they_are_declared():
+    single = typer.Typer()
+    single.command()(embed)
+    flags = {p.name: p for p in get_command(single).params if p.name in READING_OPTIONS and p.is_flag}
+    assert set(flags) == {"directed", "weighted", "header", "bipartite", "skip_bad", "drop_self_loops"}
+    for name, flag in flags.items():
+        assert reading_arguments({name: True}) == flag.opts
+        assert reading_arguments({name: False}) == flag.secondary_opts
+    words = embed_command("graph.csv", {"bipartite": False, "skip_bad": True, "source": 0}, efge.HOPE(), 3).split()
+    assert words[5:9] == ["--one-kind", "--skip-bad", "--source", "0"]
 
 
 @pytest.mark.parametrize(

@@ -86,10 +86,11 @@ def test_a_single_model_is_not_chosen_and_a_tiny_graph_is_refused(tmp_path):
 
 def test_the_command_of_the_page_repeats_it(tmp_path):
     nx.write_edgelist(CLUBS, tmp_path / "club.txt", data=False)
-    options = ["--model", "hope,prone", "--dim", 4, "--undirected", "-o", "r.html"]
+    options = ["--model", "hope,prone", "--dim", 4, "--undirected", "--one-kind", "-o", "r.html"]
     assert run("report", "club.txt", *options, cwd=tmp_path).returncode == 0
     first = (tmp_path / "r.html").read_bytes()
     command = re.search(rb"<pre>efge (.*?)</pre>", first)[1].decode().split()
     assert "--undirected" in command
+    assert "--one-kind" in command
     assert run(*command, "--force", cwd=tmp_path).returncode == 0
     assert (tmp_path / "r.html").read_bytes() == first

@@ -187,6 +187,14 @@ READING_OPTIONS: Mapping[str, Any] = {
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 
+# What reading options that are false are called.
+_OPPOSITES = {
+    "directed": "--undirected",
+    "weighted": "--unweighted",
+    "header": "--no-header",
+    "bipartite": "--one-kind",
+}
+
 # Columns of a file of labels or attributes.
 LABEL_OPTIONS: Mapping[str, Any] = {
     "node": Annotated[str | None, typer.Option(help="Column of nodes in the file of labels, by name or number.")],
@@ -246,6 +254,19 @@ def with_options(*groups: Mapping[str, Any]) -> Callable[[Command], Command]:
 def select_options(options: Mapping[str, Any], group: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a group that the user has set."""
     return {name: options[name] for name in group if options.get(name) is not None}
+
+
+def reading_arguments(reading: Mapping[str, Any]) -> list[str]:
+    """Return reading options as they are typed: a switch, or an option and its value."""
+    arguments: list[str] = []
+    for name, value in reading.items():
+        option = f"--{name.replace('_', '-')}"
+        if value is False:
+            # A switch without an opposite is off anyway.
+            arguments += [_OPPOSITES[name]] if name in _OPPOSITES else []
+        else:
+            arguments += [option] if value is True else [option, str(value)]
+    return arguments
 
 
 def split_commas(values: list[str] | None) -> list[str]:

@@ -10,7 +10,14 @@ import typer
 
 from efge.cli import runs
 from efge.cli.console import log_info, progress
-from efge.cli.options import READING_OPTIONS, GraphArgument, select_options, split_commas, with_options
+from efge.cli.options import (
+    READING_OPTIONS,
+    GraphArgument,
+    reading_arguments,
+    select_options,
+    split_commas,
+    with_options,
+)
 from efge.cli.outputs import ForceFlag, check_outputs
 
 # The steps of a report, for its progress.
@@ -42,9 +49,8 @@ def report(
     models = {name: runs.make_model(name, {}, {"dim": dim, "seed": seed}) for name in names}
     network = runs.read_graph(graph, reading)
     command = ["efge", "report", graph, "-o", str(output), "--model", ",".join(names), "--dim", str(dim)]
-    command += (
-        ["--seed", str(seed)] + ([] if labels is None else ["--labels", str(labels)]) + _reading_arguments(reading)
-    )
+    command += ["--seed", str(seed)] + ([] if labels is None else ["--labels", str(labels)])
+    command += reading_arguments(reading)
     with progress("report", "") as advance:
         done = 0
 
@@ -64,17 +70,3 @@ def report(
             progress=show_step,
         )
     log_info(f"wrote {output}; open it in a browser")
-
-
-def _reading_arguments(reading: dict[str, Any]) -> list[str]:
-    """Return reading options as they are typed."""
-    switches = {
-        ("directed", False): "--undirected",
-        ("weighted", False): "--unweighted",
-        ("header", False): "--no-header",
-    }
-    arguments: list[str] = []
-    for name, value in reading.items():
-        option = switches.get((name, value), f"--{name.replace('_', '-')}")
-        arguments += [option] if isinstance(value, bool) else [option, str(value)]
-    return arguments

@@ -21,6 +21,7 @@ from efge.cli.options import (
     GraphArgument,
     JsonFlag,
     PlotOption,
+    reading_arguments,
     select_options,
     with_options,
 )
@@ -31,13 +32,6 @@ if TYPE_CHECKING:
     from efge.models.base import NodeEmbedder
     from efge.tuning.study import Study
 
-# What efge embed is told by flags: if true, and if false.
-_FLAGS = {
-    "directed": ("--directed", "--undirected"),
-    "weighted": ("--weighted", "--unweighted"),
-    "header": ("--header", "--no-header"),
-    "drop_self_loops": ("--drop-self-loops", ""),
-}
 # Parameters that are no part of a choice.
 _EXECUTION = ("seed", "threads", "partitions")
 
@@ -169,13 +163,9 @@ def as_options(estimator: Any) -> tuple[str, dict[str, Any], dict[str, Any]]:
 def embed_command(graph: str, reading: Mapping[str, Any], estimator: Any, seed: int) -> str:
     """Return the command that trains an estimator on a graph."""
     model, family_options, parameters = as_options(estimator)
-    words = ["efge", "embed", graph, "-o", "vectors.npz"]
-    for name, value in reading.items():
-        flag = _FLAGS[name][0 if value else 1] if name in _FLAGS else f"--{name.replace('_', '-')}"
-        words += [flag] if name in _FLAGS else [flag, str(value)]
-    words += ["--model", model]
+    words = ["efge", "embed", graph, "-o", "vectors.npz", *reading_arguments(reading), "--model", model]
     for name, value in family_options.items():
         words += ["--family-option", f"{name}={value}"]
     for name, value in (parameters | {"seed": seed}).items():
         words += [f"--{name.replace('_', '-')}", str(value)]
-    return shlex.join(word for word in words if word)
+    return shlex.join(words)
