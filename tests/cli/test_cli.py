@@ -66,6 +66,12 @@ def test_the_help_lists_every_command_with_the_first_sentence_of_its_own_help():
         assert f" {name} {first} " in help_text
 
 
+def test_without_a_command_the_help_is_printed():
+    asked = run("--help")
+    for arguments in ([], ["--quiet"]):
+        assert run(*arguments) == (0, asked.stdout, "")
+
+
 @pytest.mark.parametrize(
     "command", [[], ["datasets"], ["datasets", "list"], ["datasets", "fetch"], ["datasets", "show"]]
 )

@@ -101,6 +101,10 @@ def test_a_family_of_ones_own_is_named_again(folder):
         (["model.npz", "3", "--among", "strangers.txt"], "strangers.txt: no node named '99'"),
         (["model.npz", "3", "--among", "nowhere.txt"], "nowhere.txt: no such file"),
         (["model.npz", "3", "--exclude", "nowhere.csv"], "nowhere.csv: no such file"),
+        (
+            ["model.npz", "3", "--exclude", "club.csv", "--bipartite"],
+            "the graph of exclude= (--exclude) has no node named 3 in Graph(51 nodes, 78 edges",
+        ),
         (["model.npz", "3", "--directed"], "--directed is for the graph of --exclude; add --exclude GRAPH"),
         (["model.npz", "3", "--family", "cauchy"], "no family 'cauchy'; known: bernoulli"),
         (["model.npz", "3", "--family", "bernoulli"], "model.npz: this is a model of the family Poisson(); got"),

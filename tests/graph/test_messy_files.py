@@ -138,6 +138,15 @@ def test_bad_lines_are_counted_and_listed_if_they_are_left_out(write):
         efge.read_graph(write("a,b,x\nc,d,y\n"), skip_bad=True, header=False)
 
 
+@pytest.mark.parametrize("last", ["bob,cid,n/a", "bob,cid,-1", "bob,cid"])
+def test_the_error_of_a_bad_line_says_how_to_leave_it_out(write, last):
+    path = write(f"ann,bob,1\n{last}\n")
+    with pytest.raises(efge.GraphError, match=r"line 2: .*; to leave such lines out, pass skip_bad=True"):
+        efge.read_graph(path)
+    with pytest.warns(UserWarning, match="1 of 2 lines are left out: line 2"):
+        assert efge.read_graph(path, skip_bad=True).n_edges == 1
+
+
 def test_options_for_text_are_refused_for_other_formats(write):
     path = write('[["ann", "bob"]]', "e.json")
     with pytest.raises(efge.GraphError, match="skip_bad, decimal and thousands are for edges as text; this is json"):

@@ -276,7 +276,8 @@ def test_the_line_is_right_far_into_a_large_file(write, end, plain):
     assert path.stat().st_size > 3 * (1 << 21)
     with pytest.raises(GraphError) as error:
         read_graph(path)
-    assert str(error.value) == f"{path}, line 500000: an edge has 2 fields in this file; got 1"
+    remedy = "to leave such lines out, pass skip_bad=True (--skip-bad)"
+    assert str(error.value) == f"{path}, line 500000: an edge has 2 fields in this file; got 1; {remedy}"
 
 
 def test_the_line_of_a_bad_weight_is_right_far_into_a_large_file(write):

@@ -28,6 +28,9 @@ _TSV_RECORD = re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"|((?!")[^\t\n]*))(?:\t([^\n]
 _WORD2VEC_RECORD = re.compile(rb"((?!))?([^ \n]*)(?: ([^\n]*))?\n")
 _TENSOR_RECORD = re.compile(rb"((?!))?()([^\n]*)\n")
 
+# What to do if a list of edges is passed, whose second column has names.
+_IF_GRAPH = "; if this is a graph, pass the file of vectors that efge embed writes for it"
+
 # Titles of a column of names whose other columns are numbered.
 _NAME_TITLES = (b"", b"node", b"name", b"id", b"index")
 _COUNT = re.compile(rb"[0-9]{1,18}")
@@ -104,7 +107,7 @@ def parse_word2vec_header(position: str, count: bytes, dim: bytes) -> tuple[int,
     if not (_COUNT.fullmatch(count) and _COUNT.fullmatch(dim) and int(dim)):
         got = b" ".join([count, dim])[:60].decode("utf-8", "replace")
         raise EmbeddingError(
-            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}"
+            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}{_IF_GRAPH}"
         )
     return int(count), int(dim)
 
@@ -308,8 +311,9 @@ def _unquote(cell: bytes) -> bytes:
 def _describe_wrong_value(chunk: _Chunk, separator: bytes) -> str:
     record = _find_wrong_text(chunk.values, separator)
     cells = chunk.values[record].split(separator)
-    wrong = cells[_find_wrong_text(cells, separator)][:80].decode("utf-8", "replace")
-    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}"
+    column = _find_wrong_text(cells, separator)
+    wrong = cells[column][:80].decode("utf-8", "replace")
+    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}{_IF_GRAPH if column == 0 else ''}"
 
 
 def _find_wrong_text(texts: list[bytes], separator: bytes) -> int:
