@@ -3,10 +3,13 @@
 import difflib
 import math
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
+_PACKAGE = __name__.partition(".")[0]
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
 # A known text of this many characters is near to one that begins with it.
@@ -125,6 +128,25 @@ class EvaluationError(InputError):
     ...     print(error)
     a training ratio is between 0 and 1, such as 0.5; got 50.0
     """
+
+
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of this package that called it, however deep inside of it the warning arises.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from efge.errors import warn_user
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("the column 'age' is ignored")
+    >>> str(caught[0].message)
+    "the column 'age' is ignored"
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
 
 
 def describe_error(error: BaseException) -> str:

@@ -138,6 +138,14 @@ def test_bad_lines_are_counted_and_listed_if_they_are_left_out(write):
         efge.read_graph(write("a,b,x\nc,d,y\n"), skip_bad=True, header=False)
 
 
+def test_warnings_of_readers_point_to_the_line_of_the_caller(write):
+    path = write("user,movie,age\n1,2,5\n2,3,oops\n1,2\n")
+    with pytest.warns(UserWarning, match=".") as caught:
+        efge.read_graph(path, skip_bad=True)
+    assert len(caught) == 3
+    assert {warning.filename for warning in caught} == {__file__}
+
+
 @pytest.mark.parametrize("last", ["bob,cid,n/a", "bob,cid,-1", "bob,cid"])
 def test_the_error_of_a_bad_line_says_how_to_leave_it_out(write, last):
     path = write(f"ann,bob,1\n{last}\n")
@@ -149,7 +157,9 @@ def test_the_error_of_a_bad_line_says_how_to_leave_it_out(write, last):
 
 def test_options_for_text_are_refused_for_other_formats(write):
     path = write('[["ann", "bob"]]', "e.json")
-    with pytest.raises(efge.GraphError, match="skip_bad, decimal and thousands are for edges as text; this is json"):
+    with pytest.raises(
+        efge.GraphError, match=r"skip_bad, .* are for edges as delimited text; this is json, so correct"
+    ):
         efge.read_graph(path, skip_bad=True)
 
 

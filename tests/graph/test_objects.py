@@ -461,6 +461,52 @@ def test_a_lazy_frame_is_collected():
     assert as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy()).names.tolist() == [1, 2]
 
 
+def test_a_series_with_two_levels_of_names_has_weighted_edges():
+    frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "tea", "rum"]})
+    counts = frame.groupby(["user", "item"]).size()
+    graph = as_graph(counts)
+    assert graph.fingerprint() == as_graph([("ann", "tea", 2), ("bob", "rum", 1)]).fingerprint()
+    assert as_graph(counts, bipartite=True).names.tolist() == ["user:ann", "item:tea", "user:bob", "item:rum"]
+    assert not as_graph(counts, weighted=False).is_weighted
+    with pytest.raises(GraphError, match="an index of two levels, source and target; got 3"):
+        as_graph(frame.assign(day=1).groupby(["user", "item", "day"]).size())
+    assert as_graph(pd.Series([("ann", "tea"), ("bob", "rum")])).n_edges == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "edges"),
+    [
+        ([[0, 1, 5], [1, 2, 3], [2, 3, 1]], [(0, 1, 5), (1, 2, 3), (2, 3, 1)]),
+        ([[0.0, 1.0, 0.5], [1, 2, 3], [2, 3, 1]], [(0, 1, 0.5), (1, 2, 3), (2, 3, 1)]),
+        ([[0, 1], [1, 2]], [(0, 1), (1, 2)]),
+    ],
+)
+def test_a_square_array_whose_rows_may_be_edges_is_pointed_out(rows, edges):
+    array = np.array(rows)
+    with pytest.warns(UserWarning, match="is read as an adjacency matrix; pass source=0 and target=1") as caught:
+        graph = as_graph(array)
+    assert caught[0].filename == __file__
+    assert as_graph(array, names=range(len(array))).fingerprint() == graph.fingerprint()
+    assert as_graph(array, source=0, target=1).fingerprint() == as_graph(edges).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0, 2], [1, 0]], [[1, 0], [0, 1]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], [[0, 1, 2], [0, 0, 3], [0, 0, 0]]],
+)
+def test_a_matrix_that_is_no_list_of_edges_gives_no_warning(matrix):
+    assert as_graph(np.array(matrix)).n_nodes == len(matrix)
+
+
+def test_options_of_files_are_taken_with_a_path_only(tmp_path):
+    (tmp_path / "eu.csv").write_text("a;b;1,5\nb;c;2,5\n")
+    assert as_graph(tmp_path / "eu.csv", decimal=",").weights.tolist() == [1.5, 1.5, 2.5, 2.5]
+    with pytest.raises(TypeError, match=r"decimal is an option for files, see efge.read_graph; got list"):
+        as_graph([("a", "b")], decimal=",")
+    with pytest.raises(TypeError, match=r"as_graph has no option 'decimals'; known: .*did you mean 'decimal'"):
+        as_graph(tmp_path / "eu.csv", decimals=",")
+
+
 def test_a_weight_attribute_that_no_edge_has_is_an_error():
     with pytest.raises(GraphError, match="no edge has an attribute 'cost'"):
         as_graph(nx.path_graph(3), weight="cost")

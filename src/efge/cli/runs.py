@@ -323,7 +323,7 @@ def make_update_record(
 
 
 def _describe_training(model: Any) -> dict[str, Any]:
-    return {"window": model.window_, "walks_per_node": model.walks_per_node_, "converged": model.converged_}
+    return {"window": model.window_, "walks_per_node": round(model.walks_per_node_, 2), "converged": model.converged_}
 
 
 def describe_walks(model: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns, Head
 from efge.graph.encoders import IntegerEncoder, ObjectEncoder, Rows
@@ -171,13 +171,18 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     # SciPy has no matrices of 16-bit floats.
     x = x.astype(np.float32) if x.dtype == np.float16 else x
     is_matrix = x.ndim == 2 and (x.shape[0] == x.shape[1] or bool(options.bipartite and x.shape[1] > 3))
-    if is_matrix:
+    if is_matrix and options.columns.source is None:
         from scipy.sparse import coo_array
 
         if x.dtype.kind not in "biuf":
             raise GraphError(f"the entries of an adjacency matrix are numbers; got {x.dtype}")
         if not np.isfinite(x).all():
             raise GraphError("the entries of an adjacency matrix are finite")
+        if options.names is None and _may_be_edges(x):
+            warn_user(
+                f"an array of {len(x)} x {len(x)} numbers is read as an adjacency matrix; pass source=0 and target=1 if"
+                " its rows are edges, or names= with a name for each row if it is a matrix"
+            )
         return from_matrix(coo_array(x), options)
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         hint = ""
@@ -189,6 +194,18 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     refuse_names(options)
     source, target, weight, _ = options.columns.choose(Head(), x.shape[1])
     return from_columns(x[:, source], x[:, target], None if weight is None else x[:, weight], options)
+
+
+def _may_be_edges(x: npt.NDArray[Any]) -> bool:
+    """Whether the rows of a square array of numbers may be edges: two node numbers, and a weight if there are three.
+
+    A symmetric matrix is hardly a list of edges, nor is one of two rows whose edges would only join nodes 0 and 1.
+    """
+    if len(x) not in (2, 3) or not (x[:, :2] == np.floor(x[:, :2])).all() or not (x >= 0).all():
+        return False
+    if len(x) == 2:
+        return bool(x.diagonal().any() and x.max() > 1)
+    return bool((x[:, 2] > 0).all() and (x != x.T).any())
 
 
 def from_columns(

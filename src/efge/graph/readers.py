@@ -215,8 +215,8 @@ def _check_options(file: GraphSource) -> GraphSource:
     if options.names is not None and file.format not in _MATRIX_FORMATS:
         raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
     if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
-        rule = "skip_bad, decimal and thousands are for edges as text"
-        raise GraphError(f"{file.label}: {rule}; this is {file.format}")
+        rule = "skip_bad, decimal and thousands are for edges as delimited text"
+        raise GraphError(f"{file.label}: {rule}; this is {file.format}, so correct its edges, or write them as CSV")
     if file.format == "adjlist":
         refuse_bipartite(options.bipartite)
     if options.bipartite and file.nodes is not None:

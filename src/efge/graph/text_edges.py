@@ -7,7 +7,6 @@ encoded as rows in the order of the file. So memory holds the edges and a few ch
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.columns import (
     Columns,
     Head,
@@ -146,7 +145,7 @@ def _report_skipped(label: str, skipped: list[str], count: int) -> None:
         message = f"{label}: {len(skipped):,} of {total:,} lines are left out: {listed}"
         if not count:
             raise GraphError(f"{message}; no edge remains")
-        warnings.warn(message, stacklevel=2)
+        warn_user(message)
 
 
 def _split_edges(lines: Lines, layout: _Layout, text_format: TextFormat, head: list[Line]) -> _SplitEdges:
