@@ -182,7 +182,11 @@ def _is_column(value: Any) -> bool:
 _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("path", "new"), _is_path, "the path of a file, as text or pathlib.Path, and not empty"),
     (("encoding", "comments", "decimal", "title", "attribute"), _is_text, "text"),
-    (("drop_self_loops", "skip_bad", "aligned", "freeze", "normalize", "escape_formulas"), _is_flag, "True or False"),
+    (
+        ("drop_self_loops", "skip_bad", "count_duplicates", "aligned", "freeze", "normalize", "escape_formulas"),
+        _is_flag,
+        "True or False",
+    ),
 ]
 _OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),

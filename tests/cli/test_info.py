@@ -44,6 +44,16 @@ def test_rows_duplicates_loops_weights_and_guesses_are_shown(write):
     assert not any(line.startswith("guessed") for line in chosen)
 
 
+def test_lost_counts_of_duplicates_are_told_with_the_option_that_keeps_them(write):
+    path = write("e.csv", "ann,bob\nbob,ann\nbob,cid\n")
+    hint = "add --count-duplicates to weigh edges by how often they are listed"
+    assert f"merged duplicates 1; {hint}" in lines_of(run("info", path))
+    assert json.loads(run("info", path, "--json").stdout)["merged duplicates"] == 1
+    counted = lines_of(run("info", path, "--count-duplicates"))
+    assert "merged duplicates 1" in counted
+    assert "weights 1 to 2" in counted
+
+
 def test_a_bipartite_graph_has_two_sides(write):
     path = write("e.csv", "".join(f"u{i},i{i % 4}\n" for i in range(15)))
     assert "bipartite 15 + 4" in lines_of(run("info", path))

@@ -138,6 +138,19 @@ def test_bad_lines_are_counted_and_listed_if_they_are_left_out(write):
         efge.read_graph(write("a,b,x\nc,d,y\n"), skip_bad=True, header=False)
 
 
+@pytest.mark.parametrize(
+    "text", ["ann bob\nbob ann\nbob cid\n", "1 2\n2 1\n2 3\n", "ann bob 5\nbob ann 6\nbob cid 7\n"]
+)
+def test_duplicate_lines_are_counted_on_request(write, tmp_path, text):
+    path = write(text, "e.txt")
+    graph = efge.read_graph(path, count_duplicates=True)
+    assert graph.weights.tolist() == [2, 2, 1, 1]
+    efge.convert_graph(path, tmp_path / "e.efge", count_duplicates=True)
+    assert efge.Graph.open(tmp_path / "e.efge").fingerprint() == graph.fingerprint()
+    with pytest.raises(efge.GraphError, match="is for lists of edges and multigraphs"):
+        efge.read_graph(write(text, "e.adj"), count_duplicates=True)
+
+
 def test_warnings_of_readers_point_to_the_line_of_the_caller(write):
     path = write("user,movie,age\n1,2,5\n2,3,oops\n1,2\n")
     with pytest.warns(UserWarning, match=".") as caught:

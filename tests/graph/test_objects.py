@@ -198,6 +198,51 @@ def test_parallel_edges_merge_and_their_weights_add_up(kind):
     assert not as_graph(kind([("a", "b"), ("a", "b")])).is_weighted
 
 
+LISTED = [("a", "b"), ("b", "a"), ("b", "c"), ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        LISTED,
+        iter(LISTED),
+        [(*edge, 7.0) for edge in LISTED],
+        pd.DataFrame(LISTED, columns=["source", "target"]),
+        pl.DataFrame(LISTED, schema=["source", "target"], orient="row"),
+        [{"source": u, "target": v, "weight": 3} for u, v in LISTED],
+        nx.MultiGraph(LISTED),
+        igraph.Graph.TupleList(LISTED),
+    ],
+    ids=["pairs", "iterator", "weighted", "pandas", "polars", "records", "networkx", "igraph"],
+)
+def test_duplicates_are_counted_on_request(edges):
+    expected = as_graph([("a", "b", 3), ("b", "c", 1)])
+    assert as_graph(edges, count_duplicates=True).fingerprint() == expected.fingerprint()
+
+
+def test_duplicates_are_counted_in_each_direction_and_between_two_kinds():
+    directed = as_graph(LISTED, directed=True, count_duplicates=True)
+    assert directed.to_scipy().toarray().tolist() == [[0, 2, 0], [1, 0, 1], [0, 0, 0]]
+    assert as_graph(LISTED, bipartite=True, count_duplicates=True).weights.max() == 2
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [np.array([[0, 2], [1, 0]]), sp.eye(3), {"a": ["b"], "b": ["a"]}, as_graph(LISTED), Data([[0, 1], [1, 0]])],
+    ids=["array", "matrix", "neighbors", "graph", "edge_index"],
+)
+def test_duplicates_of_graphs_that_have_none_are_not_counted(graph):
+    with pytest.raises(GraphError, match="is for lists of edges and multigraphs"):
+        as_graph(graph, count_duplicates=True)
+
+
+def test_weights_are_not_both_read_and_replaced_by_counts():
+    with pytest.raises(GraphError, match=r"count_duplicates .* replaces weights, which weighted asks to read"):
+        as_graph([("a", "b", 1)], weighted=True, count_duplicates=True)
+    with pytest.raises(TypeError, match="count_duplicates is True or False; got 'yes'"):
+        as_graph(LISTED, count_duplicates="yes")
+
+
 def test_grid_graphs_have_tuples_for_names():
     graph = as_graph(nx.grid_2d_graph(3, 3))
     assert graph.neighbors((1, 1)) == [(0, 1), (1, 0), (1, 2), (2, 1)]

@@ -64,6 +64,10 @@ def info(
         estimates = {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}
         print(json.dumps(statistics | estimates | {"guessed": record.guesses, "warnings": suspicions}))
         return
+    duplicates = statistics.get("merged duplicates")
+    if duplicates and not network.is_weighted:
+        hint = "add --count-duplicates to weigh edges by how often they are listed"
+        statistics["merged duplicates"] = f"{duplicates:,}; {hint}"
     _print_statistics(statistics)
     print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
     for name, text in record.guesses.items():

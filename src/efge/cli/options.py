@@ -184,6 +184,10 @@ READING_OPTIONS: Mapping[str, Any] = {
             " \\[default: one kind, with a warning if it looks like two]",
         ),
     ],
+    "count_duplicates": Annotated[
+        bool | None,
+        typer.Option("--count-duplicates", help="Weigh each edge by how often it is listed, instead of by weights."),
+    ],
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 

@@ -33,7 +33,7 @@ _MAX_COMPARED = 100_000
 _RUN_OPTIONS = ("graph", "output", "model", "family_options")
 _COLUMN_OPTIONS = ("source", "target", "weight")
 # Types of the reading options in a configuration; columns are names or numbers.
-_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad")
+_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad", "bipartite", "count_duplicates")
 _TEXT_OPTIONS = ("nodes", "format", "delimiter", "encoding", "names", "decimal", "thousands")
 _READING_TYPES: dict[str, type] = dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str)
 

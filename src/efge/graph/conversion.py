@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,21 @@ class ConversionOptions:
     names: Iterable[Hashable] | None = None
     record: ReadingRecord = field(default_factory=ReadingRecord)
     bipartite: bool | None = None
+    count_duplicates: bool = False
+
+    def resolved(self) -> ConversionOptions:
+        """Return the options without columns of weights if duplicates are counted instead."""
+        if not self.count_duplicates:
+            return self
+        if self.columns.weighted:
+            raise GraphError("count_duplicates (--count-duplicates) replaces weights, which weighted asks to read")
+        return replace(self, columns=replace(self.columns, weighted=False))
+
+    def refuse_counts(self) -> None:
+        """Raise a GraphError if duplicate edges are to be counted in a graph that cannot have any."""
+        if self.count_duplicates:
+            rule = "count_duplicates (--count-duplicates) is for lists of edges and multigraphs"
+            raise GraphError(f"{rule}; an edge of this graph is there once, so leave it out")
 
     @property
     def weighted(self) -> bool | None:
@@ -60,6 +75,7 @@ def type_name(x: Any) -> str:
 
 def from_graph(graph: Graph, options: ConversionOptions) -> Graph:
     """Return the graph itself, or a changed copy if the options differ from it."""
+    options.refuse_counts()
     directed = graph.directed if options.directed is None else options.directed
     weighted = graph.is_weighted if options.weighted is None else options.weighted
     extra = _new_names(graph, options.nodes)
@@ -88,6 +104,7 @@ def _new_names(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]
 
 def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     """Convert a SciPy sparse matrix or array: each nonzero entry is an edge."""
+    options.refuse_counts()
     if x.ndim != 2 or (x.shape[0] != x.shape[1] and not options.bipartite):
         raise GraphError(f"an adjacency matrix is square; got shape {x.shape}; {_BIPARTITE_ADVICE}")
     if hasattr(x, "check_format"):
@@ -115,6 +132,7 @@ def from_biadjacency(
     ends: npt.NDArray[Any], weights: Weights | None, names: Names, n_rows: int, options: ConversionOptions
 ) -> Graph:
     """Convert entries of a matrix whose rows and columns are different nodes, rows first."""
+    options.refuse_counts()
     refuse_names(options)
     if weights is not None:
         check_weights(weights, "entry {}")
@@ -124,6 +142,7 @@ def from_biadjacency(
 
 def from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: bool, options: ConversionOptions) -> Graph:
     """Convert a matrix's entries: undirected if the matrix is symmetric, unless the options say otherwise."""
+    options.refuse_counts()
     if n >= 1 << 31:
         raise GraphError(f"a graph has fewer than {1 << 31:,} nodes; got {n:,}")
     if ends.size and not (ends.min() >= 0 and ends.max() < n):
@@ -282,12 +301,14 @@ def _is_float(value: Any) -> bool:
 
 
 def build(ends: Rows, weights: Weights | None, names: Names, directed: bool, options: ConversionOptions) -> Graph:
-    """Build a graph from pairs of rows."""
+    """Build a graph from pairs of rows; duplicates are counted if that is asked for."""
+    weights = np.ones(len(ends)) if options.count_duplicates else weights
     return graph_from_edges(ends, weights, names, directed=directed, drop_self_loops=options.drop_self_loops)
 
 
 def build_adjacency(ends: Rows, weights: Weights | None, names: Names, options: ConversionOptions) -> Graph:
     """Build a graph from neighbors of nodes, where an undirected edge may be listed by one of its nodes or by both."""
+    options.refuse_counts()
     listed = build(ends, weights, names, True, options)
     if options.directed:
         return listed

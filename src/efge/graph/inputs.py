@@ -27,6 +27,7 @@ def as_graph(  # noqa: PLR0913
     names: Iterable[Hashable] | None = None,
     drop_self_loops: bool = False,
     bipartite: bool | None = None,
+    count_duplicates: bool = False,
     **reading: Any,
 ) -> Graph:
     """Convert a graph in any form to a :class:`efge.Graph`.
@@ -77,6 +78,9 @@ def as_graph(  # noqa: PLR0913
         has for its index and its columns, and missing values are no edges. By default, names that are in both columns
         are the same node, with a warning if columns are named like two kinds and have common integers; False means
         that there is only one kind.
+    count_duplicates : bool
+        Whether the weight of an edge is how often it is listed, in a list of edges or a multigraph; weights are not
+        read then. Otherwise, an edge without a weight that is listed several times is one edge.
     **reading
         Further options of :func:`efge.read_graph`, such as `decimal`, if `x` is the path of a file.
 
@@ -100,6 +104,8 @@ def as_graph(  # noqa: PLR0913
     ['bob']
     >>> as_graph([(1, 1), (1, 2)], bipartite=True).names.tolist()
     ['source:1', 'target:1', 'target:2']
+    >>> as_graph([("ann", "bob"), ("ann", "bob"), ("bob", "cid")], count_duplicates=True).weights.tolist()
+    [2.0, 2.0, 1.0, 1.0]
     """
     is_file = isinstance(x, (str, os.PathLike))
     known = [option.name for option in fields(ReadOptions) if option.name != "record"]
@@ -120,14 +126,21 @@ def as_graph(  # noqa: PLR0913
             names=names,
             drop_self_loops=drop_self_loops,
             bipartite=bipartite,
+            count_duplicates=count_duplicates,
             **reading,
         )
     check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops, bipartite=bipartite)
-    check_types(source=source, target=target, weight=weight)
-    columns = Columns(source, target, weight, weighted)
-    return graph_from_object(
-        x, ConversionOptions(directed, columns, nodes, drop_self_loops, names, bipartite=bipartite)
+    check_types(source=source, target=target, weight=weight, count_duplicates=count_duplicates)
+    options = ConversionOptions(
+        directed,
+        Columns(source, target, weight, weighted),
+        nodes,
+        drop_self_loops,
+        names,
+        bipartite=bipartite,
+        count_duplicates=count_duplicates,
     )
+    return graph_from_object(x, options.resolved())
 
 
 def as_graph_with_edges(x: Any) -> Graph:
