@@ -89,8 +89,10 @@ def walks(
         ),
     ],
     strategy: Annotated[str, typer.Option(help="Walk strategy: uniform, weighted or node2vec.")] = "uniform",
-    p: Annotated[float, typer.Option(help="Return parameter of node2vec walks.")] = 1.0,
-    q: Annotated[float, typer.Option(help="In-out parameter of node2vec walks.")] = 1.0,
+    p: Annotated[
+        float, typer.Option(help="Return parameter of node2vec walks; below 1, they turn back more often.")
+    ] = 1.0,
+    q: Annotated[float, typer.Option(help="In-out parameter of node2vec walks; below 1, they go further away.")] = 1.0,
     walks_per_node: Annotated[int, typer.Option(help="Number of walks that start at each node.")] = 80,
     walk_length: Annotated[int, typer.Option(help="Number of nodes in a walk.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Random seed; the same seed gives the same walks.")] = None,
