@@ -94,6 +94,7 @@ def test_word2vec_files_are_exchanged_with_gensim(tmp_path, binary, embedding):
     [
         ("day.csv", "src,dst,amount\nacct-1,acct-2,5\nacct-2,acct-3,1\n"),
         ("day.tsv", "ann\tbob\nbob\tcid\n"),
+        ("numbers.csv", "1,2\n1,3\n"),
         ("day.txt", "ann bob\nbob cid\n"),
     ],
 )

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from efge.embedding.common import CHUNK_BYTES, NamedVectors, Vectors
+from efge.embedding.common import CHUNK_BYTES, IF_GRAPH, NamedVectors, Vectors
 from efge.errors import EmbeddingError
 from efge.graph.names import Names, encode_utf8, format_names, parse_names, unescape_name
 from efge.parallel import map_ahead
@@ -27,9 +27,6 @@ _CSV_RECORD = re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"|((?!")[^,\n]*))(?:,([^\n]*)
 _TSV_RECORD = re.compile(rb'(?:"([^"]*(?:""[^"]*)*)"|((?!")[^\t\n]*))(?:\t([^\n]*))?\n')
 _WORD2VEC_RECORD = re.compile(rb"((?!))?([^ \n]*)(?: ([^\n]*))?\n")
 _TENSOR_RECORD = re.compile(rb"((?!))?()([^\n]*)\n")
-
-# What to do if a list of edges is passed, whose second column has names.
-_IF_GRAPH = "; if this is a graph, pass the file of vectors that efge embed writes for it"
 
 # Titles of a column of names whose other columns are numbered.
 _NAME_TITLES = (b"", b"node", b"name", b"id", b"index")
@@ -107,7 +104,7 @@ def parse_word2vec_header(position: str, count: bytes, dim: bytes) -> tuple[int,
     if not (_COUNT.fullmatch(count) and _COUNT.fullmatch(dim) and int(dim)):
         got = b" ".join([count, dim])[:60].decode("utf-8", "replace")
         raise EmbeddingError(
-            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}{_IF_GRAPH}"
+            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}{IF_GRAPH}"
         )
     return int(count), int(dim)
 
@@ -313,7 +310,7 @@ def _describe_wrong_value(chunk: _Chunk, separator: bytes) -> str:
     cells = chunk.values[record].split(separator)
     column = _find_wrong_text(cells, separator)
     wrong = cells[column][:80].decode("utf-8", "replace")
-    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}{_IF_GRAPH if column == 0 else ''}"
+    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}{IF_GRAPH if column == 0 else ''}"
 
 
 def _find_wrong_text(texts: list[bytes], separator: bytes) -> int:
