@@ -50,7 +50,7 @@ def find_in_excluded(graph: Graph, names: list[Any]) -> Rows:
     try:
         return graph.rows(names)
     except GraphError as error:
-        how = "read it as the graph that was fitted, with the same source=, target= and bipartite= (--bipartite)"
+        how = "read it as the graph that was fitted, with the same source, target and bipartite options"
         raise GraphError(f"the graph of exclude= (--exclude) has {error}; {how}") from None
 
 
