@@ -122,7 +122,7 @@ def write_files(folder: Path) -> None:
 
 _READ = {
     "directed": None, "weighted": None, "source": None, "target": None, "weight": None, "nodes": None, "names": None,
-    "drop_self_loops": False, "bipartite": None,
+    "drop_self_loops": False, "bipartite": None, "count_duplicates": False,
 }  # fmt: skip
 _READ_TEXT = {
     "format": None, "delimiter": None, "comments": "#%", "header": None, "key": None, "encoding": "utf-8",

@@ -192,6 +192,13 @@ def test_matrix_models_load_no_training(model):
     assert not [name for name in loaded if name.startswith(("efge.training", "efge.walks", "efge.kernels.sgd"))]
 
 
+def test_an_unknown_public_name_is_answered_with_the_nearest_one():
+    with pytest.raises(AttributeError, match="module 'efge' has no attribute 'Efge'; did you mean 'EFGE'"):
+        efge.Efge  # noqa: B018
+    with pytest.raises(AttributeError, match=r"module 'efge' has no attribute 'xyzzy'$"):
+        efge.xyzzy  # noqa: B018
+
+
 def test_there_is_one_version():
     assert re.fullmatch(r"\d+\.\d+\.\d+", efge.__version__)
     project = (ROOT / "pyproject.toml").read_text()

@@ -27,8 +27,16 @@ def __getattr__(name: str) -> object:
     import lazy_loader
 
     attach, list_names, names = lazy_loader.attach_stub(__name__, __file__)
-    globals().update(__getattr__=attach, __dir__=list_names, __all__=names)
-    return names if name == "__all__" else attach(name)
+
+    def find(name: str) -> object:
+        if name not in names:
+            from efge.errors import did_you_mean
+
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}{did_you_mean(name, names)}")
+        return attach(name)
+
+    globals().update(__getattr__=find, __dir__=list_names, __all__=names)
+    return names if name == "__all__" else find(name)
 
 
 def __dir__() -> list[str]:

@@ -3,10 +3,13 @@
 import difflib
 import math
 import os
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from numbers import Integral, Real
 from typing import Any
 
+_PACKAGE = __name__.partition(".")[0]
 # Maximum number of characters in a message; a name or a value quoted in it may be very long.
 _MAX_LENGTH = 4000
 # A known text of this many characters is near to one that begins with it.
@@ -127,6 +130,25 @@ class EvaluationError(InputError):
     """
 
 
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the line outside of this package that called it, however deep inside of it the warning arises.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> from efge.errors import warn_user
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_user("the column 'age' is ignored")
+    >>> str(caught[0].message)
+    "the column 'age' is ignored"
+    """
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
+
+
 def describe_error(error: BaseException) -> str:
     r"""Return the message of another library's error as one short line.
 
@@ -160,7 +182,11 @@ def _is_column(value: Any) -> bool:
 _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("path", "new"), _is_path, "the path of a file, as text or pathlib.Path, and not empty"),
     (("encoding", "comments", "decimal", "title", "attribute"), _is_text, "text"),
-    (("drop_self_loops", "skip_bad", "aligned", "freeze", "normalize", "escape_formulas"), _is_flag, "True or False"),
+    (
+        ("drop_self_loops", "skip_bad", "count_duplicates", "aligned", "freeze", "normalize", "escape_formulas"),
+        _is_flag,
+        "True or False",
+    ),
 ]
 _OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),

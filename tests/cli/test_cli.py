@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -20,7 +21,7 @@ import scipy.sparse
 import typer
 
 import efge
-from efge.cli import console
+from efge.cli import console, runs
 from efge.cli.commands import COMMANDS, load_function
 from efge.cli.options import MODELS, PAPER_MODELS, PARAMETERS
 from helpers import assert_fails, run, run_in_subprocess
@@ -66,6 +67,12 @@ def test_the_help_lists_every_command_with_the_first_sentence_of_its_own_help():
         assert f" {name} {first} " in help_text
 
 
+def test_without_a_command_the_help_is_printed():
+    asked = run("--help")
+    for arguments in ([], ["--quiet"]):
+        assert run(*arguments) == (0, asked.stdout, "")
+
+
 @pytest.mark.parametrize(
     "command", [[], ["datasets"], ["datasets", "list"], ["datasets", "fetch"], ["datasets", "show"]]
 )
@@ -86,6 +93,11 @@ def test_parameters_of_estimators_are_options_with_their_defaults():
         shown = [part.split()[-1] for part in option.default.split(";")]
         if None not in defaults:
             assert {float(text) if text[0].isdigit() else text for text in shown} == defaults
+
+
+def test_a_record_has_a_readable_number_of_walks():
+    model = SimpleNamespace(window_=5, walks_per_node_=17.973333333333336, converged_=True)
+    assert runs._describe_training(model) == {"window": 5, "walks_per_node": 17.97, "converged": True}
 
 
 def test_every_family_is_a_model():
@@ -428,6 +440,7 @@ def test_a_header_read_as_nodes_gives_a_warning(folder):
 
 
 def test_columns_are_chosen_by_name_or_number(folder):
+    assert "Column of source nodes, by name, or by number from 0." in " ".join(run("info", "--help").stdout.split())
     (folder / "calls.csv").write_text("day,person,friend,calls\n1,ann,bob,3\n2,bob,cid,4\n")
     options = ("--source", "person", "--target", 2, "--weight", "calls", "--json")
     statistics = json.loads(run("info", "calls.csv", *options, cwd=folder).stdout)

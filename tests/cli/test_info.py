@@ -44,6 +44,16 @@ def test_rows_duplicates_loops_weights_and_guesses_are_shown(write):
     assert not any(line.startswith("guessed") for line in chosen)
 
 
+def test_lost_counts_of_duplicates_are_told_with_the_option_that_keeps_them(write):
+    path = write("e.csv", "ann,bob\nbob,ann\nbob,cid\n")
+    hint = "add --count-duplicates to weigh edges by how often they are listed"
+    assert f"merged duplicates 1; {hint}" in lines_of(run("info", path))
+    assert json.loads(run("info", path, "--json").stdout)["merged duplicates"] == 1
+    counted = lines_of(run("info", path, "--count-duplicates"))
+    assert "merged duplicates 1" in counted
+    assert "weights 1 to 2" in counted
+
+
 def test_a_bipartite_graph_has_two_sides(write):
     path = write("e.csv", "".join(f"u{i},i{i % 4}\n" for i in range(15)))
     assert "bipartite 15 + 4" in lines_of(run("info", path))
@@ -55,8 +65,29 @@ def test_what_looks_wrong_is_pointed_out(write):
     done = run("info", path, "--json")
     warnings = json.loads(done.stdout)["warnings"]
     assert warnings[0].startswith("'person' and 'friend' occur only in the first line")
-    assert warnings[1] == "names that differ only by case or blanks are different nodes: 'ann' and 'Ann'"
+    advice = "if they are the same, write them in one way in the file"
+    assert warnings[1] == f"names that differ only by case or blanks are different nodes: 'ann' and 'Ann'; {advice}"
     assert sum(line.startswith("looks wrong") for line in lines_of(run("info", path))) == 2
+
+
+def test_every_command_that_reads_a_graph_points_out_similar_names(write, tmp_path):
+    path = write("e.csv", "ann,bob\nbob,cid\nAnn,cid\n")
+    for command in (("walks", path, "-o", tmp_path / "w.txt"), ("convert-graph", path, tmp_path / "g.efge")):
+        done = run(*command)
+        assert done.returncode == 0, done.stderr
+        is_mapped = command[0] == "convert-graph"
+        assert (f"efge: {path}: names that differ only by case or blanks" in done.stderr) != is_mapped
+
+
+def test_a_header_that_was_found_is_not_pointed_out(write, tmp_path):
+    path = write("e.csv", "src,dst\n00123,0456\n123,7\n7,123\n")
+    done = run("info", path, "--json")
+    assert json.loads(done.stdout)["guessed"]["header"] == "yes: src, dst"
+    assert json.loads(done.stdout)["warnings"] == []
+    assert "if this line is a header" not in run("walks", path, "-o", tmp_path / "w.txt").stderr
+    bare = write("bare.csv", "00123,0456\n123,7\n7,123\n")
+    for command in (("walks", bare, "-o", tmp_path / "b.txt"), ("convert-graph", bare, tmp_path / "b.efge")):
+        assert "'00123' and '0456' occur only in the first line" in run(*command).stderr
 
 
 @pytest.mark.filterwarnings("default")
@@ -64,7 +95,9 @@ def test_lines_that_are_left_out_are_counted_and_listed(write):
     path = write("e.csv", "ann,bob\nbob\nbob,cid\n")
     done = run("info", path, "--skip-bad")
     assert "rows left out 1" in lines_of(done)
-    assert "1 of 3 lines are left out: line 2: an edge has 2 fields in this file; got 1" in done.stderr
+    warning = f"{path}: 1 of 3 lines are left out: line 2: an edge has 2 fields in this file; got 1"
+    assert f"looks wrong {warning}" in lines_of(done)
+    assert json.loads(run("info", path, "--skip-bad", "--json").stdout)["warnings"] == [warning]
 
 
 def test_the_options_that_an_error_suggests_work_as_typed(write):

@@ -36,7 +36,7 @@ def test_the_first_compilation_is_explained_once(folder):
         for _ in range(2):
             for call in before_compilation:
                 call()
-    assert error.getvalue().startswith("efge: compiling for this processor")
+    assert error.getvalue().startswith("efge: compiling what this command needs for the first time")
     assert error.getvalue().count("\n") == 1
 
 

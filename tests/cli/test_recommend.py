@@ -86,6 +86,15 @@ def test_the_graph_of_known_edges_is_read_with_options(folder):
     assert everything - known == {v for u, v in CLUB.edges if u == 2}
 
 
+def test_a_graph_of_known_edges_that_was_read_otherwise_is_named(folder):
+    done = run("recommend", "model.npz", 3, "--exclude", "club.csv", "--bipartite", cwd=folder)
+    advice = "read it as the graph that was fitted, with the same source, target and bipartite options"
+    assert done.stderr.rstrip().endswith(advice)
+    vectors = efge.EFGE.load(folder / "model.npz").embedding_
+    with pytest.raises(efge.GraphError, match=r"the graph of exclude= \(--exclude\) has no node named 3 in"):
+        vectors.nearest([3], exclude=efge.read_graph(folder / "club.csv", bipartite=True))
+
+
 def test_a_family_of_ones_own_is_named_again(folder):
     own = ("--family", "own.py:Binomial")
     assert len(recommend(folder, "own.npz", 3, *own, "--family-option", "trials=3")) == 10
@@ -101,6 +110,10 @@ def test_a_family_of_ones_own_is_named_again(folder):
         (["model.npz", "3", "--among", "strangers.txt"], "strangers.txt: no node named '99'"),
         (["model.npz", "3", "--among", "nowhere.txt"], "nowhere.txt: no such file"),
         (["model.npz", "3", "--exclude", "nowhere.csv"], "nowhere.csv: no such file"),
+        (
+            ["model.npz", "3", "--exclude", "club.csv", "--bipartite"],
+            "the graph of exclude= (--exclude) has no node named 3 in Graph(51 nodes, 78 edges",
+        ),
         (["model.npz", "3", "--directed"], "--directed is for the graph of --exclude; add --exclude GRAPH"),
         (["model.npz", "3", "--family", "cauchy"], "no family 'cauchy'; known: bernoulli"),
         (["model.npz", "3", "--family", "bernoulli"], "model.npz: this is a model of the family Poisson(); got"),

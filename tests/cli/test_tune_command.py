@@ -105,7 +105,15 @@ def test_a_printed_command_has_switches_as_they_are_declared():
     single = typer.Typer()
     single.command()(embed)
     flags = {p.name: p for p in get_command(single).params if p.name in READING_OPTIONS and p.is_flag}
-    assert set(flags) == {"directed", "weighted", "header", "bipartite", "skip_bad", "drop_self_loops"}
+    assert set(flags) == {
+        "directed",
+        "weighted",
+        "header",
+        "bipartite",
+        "skip_bad",
+        "drop_self_loops",
+        "count_duplicates",
+    }
     for name, flag in flags.items():
         assert reading_arguments({name: True}) == flag.opts
         assert reading_arguments({name: False}) == flag.secondary_opts

@@ -36,7 +36,7 @@ def test_an_update_is_that_of_the_library(folder, freeze):
     expected = efge.EFGE.load(folder / "model.npz").partial_fit(folder / "new.txt", freeze=freeze)
     assert efge.Embedding.load(folder / "out.npz") == expected.embedding_
     assert efge.EFGE.load(folder / "next.npz").context_embedding_ == expected.context_embedding_
-    assert "updated model.npz in " in done.stderr
+    assert "wrote the updated model to next.npz\nefge: updated in " in done.stderr
     assert ": 1 nodes came, 0 left, and old ones moved by a cosine distance of " in done.stderr
     assert ("of 0.000 on average\n" in done.stderr) == freeze
 
@@ -44,6 +44,7 @@ def test_an_update_is_that_of_the_library(folder, freeze):
 def test_an_update_writes_a_record_that_says_what_moved(folder):
     done = run("embed", "new.txt", "--update", "model.npz", "-o", "told.npz", "--undirected", cwd=folder)
     assert done.returncode == 0, done.stderr
+    assert "model.npz stays as it was; add --save-model FILE to keep the updated model" in done.stderr
     record = json.loads((folder / "told.npz.json").read_text())
     assert record["update"] == {
         "graph": "new.txt",

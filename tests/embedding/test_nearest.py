@@ -77,6 +77,12 @@ def test_orthogonal_vectors_tie_at_exactly_zero(metric):
         assert scores.tobytes() == bytes(4 * 8)
 
 
+@pytest.mark.parametrize("several", [[0, 1], ["ann", "bob"]])
+def test_several_nodes_are_sent_to_the_search_for_several(several):
+    with pytest.raises(EmbeddingError, match=r"; for several nodes, use nearest$"):
+        Embedding(np.eye(4)).neighbors(several)
+
+
 def test_a_node_is_not_its_own_neighbor_but_a_vector_has_all_nodes():
     embedding = Embedding([[1, 0], [1, 0], [0, 1], [-1, 0]], ["ann", "bob", "cid", "dan"])
     assert embedding.neighbors("bob", k=2) == [("ann", 1.0), ("cid", 0.0)]

@@ -89,6 +89,22 @@ def test_word2vec_files_are_exchanged_with_gensim(tmp_path, binary, embedding):
     assert Embedding.load(again, names=str) == embedding
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("day.csv", "src,dst,amount\nacct-1,acct-2,5\nacct-2,acct-3,1\n"),
+        ("day.tsv", "ann\tbob\nbob\tcid\n"),
+        ("numbers.csv", "1,2\n1,3\n"),
+        ("day.txt", "ann bob\nbob cid\n"),
+    ],
+)
+def test_a_graph_instead_of_vectors_is_told(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    assert load_error(tmp_path / name).endswith(
+        "if this is a graph, pass the file of vectors that efge embed writes for it"
+    )
+
+
 def test_a_wrong_value_among_many_is_found_by_bisection(tmp_path, monkeypatch):
     path = save_as(random_embedding(1000, 100), tmp_path, "csv")
     path.write_bytes(path.read_bytes()[:-1] + b"x\n")

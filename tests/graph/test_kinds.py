@@ -186,12 +186,16 @@ def test_the_shell_has_the_option_too(tmp_path):
     written(tmp_path, "ratings.csv")
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        done = run("info", "ratings.csv", cwd=tmp_path)
+        done = run("walks", "ratings.csv", "-o", "w.txt", cwd=tmp_path)
     assert "pass bipartite=True (--bipartite)" in done.stderr
+    advice = [line for line in run("info", "ratings.csv", cwd=tmp_path).stdout.splitlines() if "looks wrong" in line]
+    assert len(advice) == 1
+    assert "pass bipartite=True (--bipartite)" in advice[0]
     done = run("info", "ratings.csv", "--bipartite", cwd=tmp_path)
-    assert done.stderr == ""
+    assert (done.stderr, "looks wrong" in done.stdout) == ("", False)
     assert "bipartite          3 + 2" in done.stdout
-    assert run("info", "ratings.csv", "--one-kind", cwd=tmp_path).stderr == ""
+    done = run("info", "ratings.csv", "--one-kind", cwd=tmp_path)
+    assert (done.stderr, "looks wrong" in done.stdout) == ("", False)
     (tmp_path / "table.csv").write_text("user,tea,milk,jam\nann,1,0,2\nbob,0,3,1\n")
     done = run("info", "table.csv", cwd=tmp_path)
     assert_fails(done, "table.csv, line 1: an edge has two node names")

@@ -138,9 +138,41 @@ def test_bad_lines_are_counted_and_listed_if_they_are_left_out(write):
         efge.read_graph(write("a,b,x\nc,d,y\n"), skip_bad=True, header=False)
 
 
+@pytest.mark.parametrize(
+    "text", ["ann bob\nbob ann\nbob cid\n", "1 2\n2 1\n2 3\n", "ann bob 5\nbob ann 6\nbob cid 7\n"]
+)
+def test_duplicate_lines_are_counted_on_request(write, tmp_path, text):
+    path = write(text, "e.txt")
+    graph = efge.read_graph(path, count_duplicates=True)
+    assert graph.weights.tolist() == [2, 2, 1, 1]
+    efge.convert_graph(path, tmp_path / "e.efge", count_duplicates=True)
+    assert efge.Graph.open(tmp_path / "e.efge").fingerprint() == graph.fingerprint()
+    with pytest.raises(efge.GraphError, match="is for lists of edges and multigraphs"):
+        efge.read_graph(write(text, "e.adj"), count_duplicates=True)
+
+
+def test_warnings_of_readers_point_to_the_line_of_the_caller(write):
+    path = write("user,movie,age\n1,2,5\n2,3,oops\n1,2\n")
+    with pytest.warns(UserWarning, match=".") as caught:
+        efge.read_graph(path, skip_bad=True)
+    assert len(caught) == 3
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+@pytest.mark.parametrize("last", ["bob,cid,n/a", "bob,cid,-1", "bob,cid"])
+def test_the_error_of_a_bad_line_says_how_to_leave_it_out(write, last):
+    path = write(f"ann,bob,1\n{last}\n")
+    with pytest.raises(efge.GraphError, match=r"line 2: .*; to leave such lines out, pass skip_bad=True"):
+        efge.read_graph(path)
+    with pytest.warns(UserWarning, match="1 of 2 lines are left out: line 2"):
+        assert efge.read_graph(path, skip_bad=True).n_edges == 1
+
+
 def test_options_for_text_are_refused_for_other_formats(write):
     path = write('[["ann", "bob"]]', "e.json")
-    with pytest.raises(efge.GraphError, match="skip_bad, decimal and thousands are for edges as text; this is json"):
+    with pytest.raises(
+        efge.GraphError, match=r"skip_bad, .* are for edges as delimited text; this is json, so correct"
+    ):
         efge.read_graph(path, skip_bad=True)
 
 

@@ -198,6 +198,51 @@ def test_parallel_edges_merge_and_their_weights_add_up(kind):
     assert not as_graph(kind([("a", "b"), ("a", "b")])).is_weighted
 
 
+LISTED = [("a", "b"), ("b", "a"), ("b", "c"), ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    "edges",
+    [
+        LISTED,
+        iter(LISTED),
+        [(*edge, 7.0) for edge in LISTED],
+        pd.DataFrame(LISTED, columns=["source", "target"]),
+        pl.DataFrame(LISTED, schema=["source", "target"], orient="row"),
+        [{"source": u, "target": v, "weight": 3} for u, v in LISTED],
+        nx.MultiGraph(LISTED),
+        igraph.Graph.TupleList(LISTED),
+    ],
+    ids=["pairs", "iterator", "weighted", "pandas", "polars", "records", "networkx", "igraph"],
+)
+def test_duplicates_are_counted_on_request(edges):
+    expected = as_graph([("a", "b", 3), ("b", "c", 1)])
+    assert as_graph(edges, count_duplicates=True).fingerprint() == expected.fingerprint()
+
+
+def test_duplicates_are_counted_in_each_direction_and_between_two_kinds():
+    directed = as_graph(LISTED, directed=True, count_duplicates=True)
+    assert directed.to_scipy().toarray().tolist() == [[0, 2, 0], [1, 0, 1], [0, 0, 0]]
+    assert as_graph(LISTED, bipartite=True, count_duplicates=True).weights.max() == 2
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [np.array([[0, 2], [1, 0]]), sp.eye(3), {"a": ["b"], "b": ["a"]}, as_graph(LISTED), Data([[0, 1], [1, 0]])],
+    ids=["array", "matrix", "neighbors", "graph", "edge_index"],
+)
+def test_duplicates_of_graphs_that_have_none_are_not_counted(graph):
+    with pytest.raises(GraphError, match="is for lists of edges and multigraphs"):
+        as_graph(graph, count_duplicates=True)
+
+
+def test_weights_are_not_both_read_and_replaced_by_counts():
+    with pytest.raises(GraphError, match=r"count_duplicates .* replaces weights, which weighted asks to read"):
+        as_graph([("a", "b", 1)], weighted=True, count_duplicates=True)
+    with pytest.raises(TypeError, match="count_duplicates is True or False; got 'yes'"):
+        as_graph(LISTED, count_duplicates="yes")
+
+
 def test_grid_graphs_have_tuples_for_names():
     graph = as_graph(nx.grid_2d_graph(3, 3))
     assert graph.neighbors((1, 1)) == [(0, 1), (1, 0), (1, 2), (2, 1)]
@@ -459,6 +504,52 @@ def test_no_library_is_imported_unless_its_object_is_passed(code):
 
 def test_a_lazy_frame_is_collected():
     assert as_graph(pl.DataFrame({"a": [1], "b": [2]}).lazy()).names.tolist() == [1, 2]
+
+
+def test_a_series_with_two_levels_of_names_has_weighted_edges():
+    frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["tea", "tea", "rum"]})
+    counts = frame.groupby(["user", "item"]).size()
+    graph = as_graph(counts)
+    assert graph.fingerprint() == as_graph([("ann", "tea", 2), ("bob", "rum", 1)]).fingerprint()
+    assert as_graph(counts, bipartite=True).names.tolist() == ["user:ann", "item:tea", "user:bob", "item:rum"]
+    assert not as_graph(counts, weighted=False).is_weighted
+    with pytest.raises(GraphError, match="an index of two levels, source and target; got 3"):
+        as_graph(frame.assign(day=1).groupby(["user", "item", "day"]).size())
+    assert as_graph(pd.Series([("ann", "tea"), ("bob", "rum")])).n_edges == 2
+
+
+@pytest.mark.parametrize(
+    ("rows", "edges"),
+    [
+        ([[0, 1, 5], [1, 2, 3], [2, 3, 1]], [(0, 1, 5), (1, 2, 3), (2, 3, 1)]),
+        ([[0.0, 1.0, 0.5], [1, 2, 3], [2, 3, 1]], [(0, 1, 0.5), (1, 2, 3), (2, 3, 1)]),
+        ([[0, 1], [1, 2]], [(0, 1), (1, 2)]),
+    ],
+)
+def test_a_square_array_whose_rows_may_be_edges_is_pointed_out(rows, edges):
+    array = np.array(rows)
+    with pytest.warns(UserWarning, match="is read as an adjacency matrix; pass source=0 and target=1") as caught:
+        graph = as_graph(array)
+    assert caught[0].filename == __file__
+    assert as_graph(array, names=range(len(array))).fingerprint() == graph.fingerprint()
+    assert as_graph(array, source=0, target=1).fingerprint() == as_graph(edges).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "matrix",
+    [[[0, 2], [1, 0]], [[1, 0], [0, 1]], [[0, 1, 1], [1, 0, 1], [1, 1, 0]], [[0, 1, 2], [0, 0, 3], [0, 0, 0]]],
+)
+def test_a_matrix_that_is_no_list_of_edges_gives_no_warning(matrix):
+    assert as_graph(np.array(matrix)).n_nodes == len(matrix)
+
+
+def test_options_of_files_are_taken_with_a_path_only(tmp_path):
+    (tmp_path / "eu.csv").write_text("a;b;1,5\nb;c;2,5\n")
+    assert as_graph(tmp_path / "eu.csv", decimal=",").weights.tolist() == [1.5, 1.5, 2.5, 2.5]
+    with pytest.raises(TypeError, match=r"decimal is an option for files, see efge.read_graph; got list"):
+        as_graph([("a", "b")], decimal=",")
+    with pytest.raises(TypeError, match=r"as_graph has no option 'decimals'; known: .*did you mean 'decimal'"):
+        as_graph(tmp_path / "eu.csv", decimals=",")
 
 
 def test_a_weight_attribute_that_no_edge_has_is_an_error():

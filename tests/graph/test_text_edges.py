@@ -29,6 +29,16 @@ def test_adjacency_lists_have_a_line_for_each_node(write, text):
     )
 
 
+@pytest.mark.parametrize(
+    ("data", "kind"), [(b"\x89PNG\r\n\x1a\n\0\0", "a PNG image"), (b"%PDF-1.4\n%\xe2\n", "a PDF document")]
+)
+@pytest.mark.parametrize("name", ["graph.csv", "graph.png"])
+def test_a_picture_instead_of_a_graph_is_told(tmp_path, name, data, kind):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(GraphError, match=f"{name}: a text is read here; this file is {kind}"):
+        read_graph(tmp_path / name)
+
+
 def test_networkx_adjacency_lists_are_read(tmp_path):
     for directed in (True, False):
         graph = nx.gnp_random_graph(12, 0.3, seed=1, directed=directed)
@@ -276,7 +286,8 @@ def test_the_line_is_right_far_into_a_large_file(write, end, plain):
     assert path.stat().st_size > 3 * (1 << 21)
     with pytest.raises(GraphError) as error:
         read_graph(path)
-    assert str(error.value) == f"{path}, line 500000: an edge has 2 fields in this file; got 1"
+    remedy = "to leave such lines out, pass skip_bad=True (--skip-bad)"
+    assert str(error.value) == f"{path}, line 500000: an edge has 2 fields in this file; got 1; {remedy}"
 
 
 def test_the_line_of_a_bad_weight_is_right_far_into_a_large_file(write):

@@ -11,6 +11,7 @@ from copy import deepcopy
 import pytest
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
 
 import efge
 
@@ -30,6 +31,21 @@ def test_importing_an_estimator_that_does_not_train_on_walks_loads_no_training(n
 def test_an_estimator_that_is_not_fitted_says_so():
     with pytest.raises(NotFittedError, match="this HOPE is not fitted yet; call fit with a graph first"):
         efge.HOPE().transform([("a", "b")])
+
+
+@pytest.mark.parametrize("name", ["embedding_", "diagnostics_", "seed_", "drift_"])
+def test_what_a_fit_learns_is_not_there_before(name):
+    model = efge.EFGE(dim=4, walks_per_node=2, seed=0)
+    assert not hasattr(model, name)
+    with pytest.raises(AttributeError, match=f"this EFGE has no {name} yet; call fit with a graph first"):
+        getattr(model, name)
+    with pytest.raises(NotFittedError):
+        check_is_fitted(model)
+    check_is_fitted(model.fit([("a", "b"), ("b", "c")]))
+    with pytest.raises(AttributeError, match="this EFGE has no drift_ yet; partial_fit measures it"):
+        model.drift_  # noqa: B018
+    with pytest.raises(AttributeError, match="'EFGE' object has no attribute 'vectors_'"):
+        model.vectors_  # noqa: B018
 
 
 def test_walks_stand_for_their_graph_when_transforming():

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import networkx as nx
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import roc_auc_score
@@ -112,6 +114,15 @@ def test_pairs_come_in_any_form_and_chunks_of_any_size(fitted, monkeypatch):
     assert model.score_pairs([]).tolist() == []
     monkeypatch.setattr(scoring, "_CHUNK_ENTRIES", 50)
     assert model.score_pairs(EDGES).tolist() == expected
+
+
+def test_pairs_may_be_the_rows_of_a_data_frame(fitted):
+    pairs = np.array(EDGES[:5])
+    expected = fitted("normal").score_pairs(pairs).tolist()
+    for frame in (pd.DataFrame(pairs, columns=["u", "v"]), pl.DataFrame(pairs, schema=["u", "v"])):
+        assert fitted("normal").score_pairs(frame).tolist() == expected
+    with pytest.raises(ValueError, match=r"pairs are an array of shape \(k, 2\); got shape \(5, 3\)"):
+        fitted("normal").score_pairs(pd.DataFrame(pairs).assign(w=1))
 
 
 def test_unknown_nodes_and_malformed_pairs_are_refused(fitted):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -260,5 +262,24 @@ def test_a_stream_of_twenty_updates_ends_near_a_fit_from_scratch():
 
 def test_an_update_by_new_edges_alone_is_pointed_out():
     model = efge.EFGE(dim=4, walks_per_node=2, seed=0).fit([(i, (i + 1) % 9) for i in range(9)])
-    with pytest.warns(UserWarning, match="8 of 9 nodes are not in the new graph.*takes the whole graph"):
+    with pytest.warns(UserWarning, match="8 of 9 nodes are not in the new graph.*takes the whole graph") as caught:
         model.partial_fit([("new", 1)])
+    assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize(
+    ("edges", "n_left"),
+    [
+        ([(i, i + 1) for i in range(5)], 3),  # fewer nodes than before, and a third of the old ones has left
+        ([(i, i + 1) for i in range(6)], None),  # two of nine have left
+        ([(i, i + 1) for i in range(4, 12)], None),  # as many have come as have left
+    ],
+)
+def test_an_update_warns_if_more_nodes_leave_than_in_a_moving_window(edges, n_left):
+    model = efge.EFGE(dim=4, walks_per_node=2, seed=0).fit([(i, (i + 1) % 9) for i in range(9)])
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.partial_fit(edges)
+    leaving = [str(warning.message) for warning in caught if "leave the model" in str(warning.message)]
+    assert [text.split()[0] for text in leaving] == ([] if n_left is None else [str(n_left)])
+    assert all("transform takes new edges alone" in text for text in leaving)

@@ -25,13 +25,16 @@ _UsageError: Any = typer.BadParameter.__mro__[1]
 
 
 class _Group(TyperGroup):
-    """The commands; one is imported when it is called. Verbosity flags stand before or after its name."""
+    """The commands; one is imported when it is called. Verbosity flags stand before or after its name.
+
+    Without a command, the help is what was asked for, on standard output.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         end = args.index("--") if "--" in args else len(args)
         flags = [arg for arg in args[:end] if arg in _VERBOSITY_FLAGS]
         others = [arg for arg in args[:end] if arg not in _VERBOSITY_FLAGS]
-        return list(super().parse_args(ctx, flags + others + args[end:]))
+        return list(super().parse_args(ctx, flags + (others + args[end:] or ["--help"])))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)
@@ -58,7 +61,6 @@ app = typer.Typer(
     cls=_Group,
     help="Learn vectors for the nodes of a graph by exponential family graph embedding, and use them.",
     epilog="Example: efge embed friends.csv -o vectors.npz && efge neighbors vectors.npz ann",
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     # Plain text: Rich would double the time of the help.
     rich_markup_mode=None,

@@ -59,9 +59,11 @@ def convert_graph(
     The graph and its node names stay exactly the same. Data about nodes must fit into memory:
     75 bytes per node, or 220 if the names are not the integers from 0 on.
     """
+    from efge.graph.external import convert_with_options, read_options
+
     start = time.perf_counter()
     check_outputs([new], [graph, options["nodes"]], force)
-    reading = runs.parse_column_numbers(select_options(options, READING_OPTIONS))
+    reading = read_options(runs.parse_column_numbers(select_options(options, READING_OPTIONS)))
     with ExitStack() as stack:
         stages: dict[str, Advance] = {}
 
@@ -71,9 +73,9 @@ def convert_graph(
                 stages[stage] = stack.enter_context(progress(stage, "B" if stage == "reading" else "edges"))
             stages[stage](done, total, "")
 
-        efge.convert_graph(graph, new, memory=memory, progress=show_progress, **reading)
+        convert_with_options(graph, new, reading, memory, show_progress)
     converted = efge.Graph.open(new)
-    runs.warn_about_header(graph, converted, reading)
+    runs.warn_about_names(graph, converted, reading.record)
     log_info(f"wrote {converted!r} to {new} in {format_duration(time.perf_counter() - start)}")
 
 
@@ -87,8 +89,10 @@ def walks(
         ),
     ],
     strategy: Annotated[str, typer.Option(help="Walk strategy: uniform, weighted or node2vec.")] = "uniform",
-    p: Annotated[float, typer.Option(help="Return parameter of node2vec walks.")] = 1.0,
-    q: Annotated[float, typer.Option(help="In-out parameter of node2vec walks.")] = 1.0,
+    p: Annotated[
+        float, typer.Option(help="Return parameter of node2vec walks; below 1, they turn back more often.")
+    ] = 1.0,
+    q: Annotated[float, typer.Option(help="In-out parameter of node2vec walks; below 1, they go further away.")] = 1.0,
     walks_per_node: Annotated[int, typer.Option(help="Number of walks that start at each node.")] = 80,
     walk_length: Annotated[int, typer.Option(help="Number of nodes in a walk.")] = 10,
     seed: Annotated[int | None, typer.Option(help="Random seed; the same seed gives the same walks.")] = None,

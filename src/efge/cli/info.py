@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -53,14 +54,20 @@ def info(
         _print_vector_statistics(graph, reading, as_json)
         return
     record = ReadingRecord()
-    network = runs.read_graph(graph, reading, record)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        network = runs.read_graph(graph, reading, record)
     statistics = _graph_statistics(network) | _reading_statistics(network, record, reading)
     peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
-    suspicions = _find_suspicions(network, reading)
+    suspicions = [" ".join(str(warning.message).split()) for warning in caught] + _find_suspicions(network, record)
     if as_json:
         estimates = {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}
         print(json.dumps(statistics | estimates | {"guessed": record.guesses, "warnings": suspicions}))
         return
+    duplicates = statistics.get("merged duplicates")
+    if duplicates and not network.is_weighted:
+        hint = "add --count-duplicates to weigh edges by how often they are listed"
+        statistics["merged duplicates"] = f"{duplicates:,}; {hint}"
     _print_statistics(statistics)
     print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
     for name, text in record.guesses.items():
@@ -115,15 +122,12 @@ def _predictability(graph: Graph) -> dict[str, float]:
     return {} if figure is None else {"predictability": round(figure, 3)}
 
 
-def _find_suspicions(graph: Graph, reading: Mapping[str, Any]) -> list[str]:
-    """Return what looks like a mistake in the data; graphs on disk are not searched for similar names."""
-    from efge.graph.portrait import describe_similar, similar_names
+def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:
+    """Return what looks like a mistake in the data."""
     from efge.graph.predictability import describe_randomness, measure_predictability
 
-    header = runs.describe_header(graph, reading)
-    groups = similar_names(graph) if graph._file is None else []
     randomness = describe_randomness(measure_predictability(graph))
-    return [*filter(None, [header, randomness]), *([describe_similar(groups)] if groups else [])]
+    return [*runs.describe_names(graph, record), *filter(None, [randomness])]
 
 
 def _print_statistics(statistics: Mapping[str, Any]) -> None:

@@ -50,8 +50,12 @@ class Parameter(NamedTuple):
 PARAMETERS = {
     "dim": Parameter(int, "128", "Number of dimensions of the vectors.", (*_SGD_MODELS, "HOPE", "NetMF", "ProNE")),
     "walk": Parameter(str, "node2vec", "Walk strategy: node2vec, uniform or weighted.", ("EFGE",)),
-    "p": Parameter(float, "1", "Return parameter of node2vec walks.", ("EFGE", "Node2Vec")),
-    "q": Parameter(float, "1", "In-out parameter of node2vec walks.", ("EFGE", "Node2Vec")),
+    "p": Parameter(
+        float, "1", "Return parameter of node2vec walks; below 1, they turn back more often.", ("EFGE", "Node2Vec")
+    ),
+    "q": Parameter(
+        float, "1", "In-out parameter of node2vec walks; below 1, they go further away.", ("EFGE", "Node2Vec")
+    ),
     "walks_per_node": Parameter(
         str, "auto; DeepWalk and Node2Vec 80", "Number of walks that start at each node, or auto.", _WALK_MODELS
     ),
@@ -166,9 +170,9 @@ READING_OPTIONS: Mapping[str, Any] = {
         bool | None,
         typer.Option("--header/--no-header", help="Whether the first line names the columns. \\[default: detected]"),
     ],
-    "source": Annotated[str | None, typer.Option(help="Column of source nodes, by name or number.")],
-    "target": Annotated[str | None, typer.Option(help="Column of target nodes, by name or number.")],
-    "weight": Annotated[str | None, typer.Option(help="Column of weights, by name or number.")],
+    "source": Annotated[str | None, typer.Option(help="Column of source nodes, by name, or by number from 0.")],
+    "target": Annotated[str | None, typer.Option(help="Column of target nodes, by name, or by number from 0.")],
+    "weight": Annotated[str | None, typer.Option(help="Column of weights, by name, or by number from 0.")],
     "delimiter": Annotated[str | None, typer.Option(help="Separator between fields. \\[default: detected]")],
     "names": Annotated[Path | None, typer.Option(help="File of names of a matrix's rows, one per line.")],
     "decimal": Annotated[str | None, typer.Option(help="Decimal mark of weights in text, such as a comma.")],
@@ -184,6 +188,10 @@ READING_OPTIONS: Mapping[str, Any] = {
             " \\[default: one kind, with a warning if it looks like two]",
         ),
     ],
+    "count_duplicates": Annotated[
+        bool | None,
+        typer.Option("--count-duplicates", help="Weigh each edge by how often it is listed, instead of by weights."),
+    ],
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 
@@ -197,8 +205,12 @@ _OPPOSITES = {
 
 # Columns of a file of labels or attributes.
 LABEL_OPTIONS: Mapping[str, Any] = {
-    "node": Annotated[str | None, typer.Option(help="Column of nodes in the file of labels, by name or number.")],
-    "label": Annotated[str | None, typer.Option(help="Column of classes in the file of labels, by name or number.")],
+    "node": Annotated[
+        str | None, typer.Option(help="Column of nodes in the file of labels, by name, or by number from 0.")
+    ],
+    "label": Annotated[
+        str | None, typer.Option(help="Column of classes in the file of labels, by name, or by number from 0.")
+    ],
 }
 # explore's --format is that of the vectors.
 GRAPH_OPTIONS: Mapping[str, Any] = {name: option for name, option in READING_OPTIONS.items() if name != "format"}

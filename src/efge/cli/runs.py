@@ -8,7 +8,7 @@ import inspect
 import sys
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +30,12 @@ if TYPE_CHECKING:
     from efge.graph.conversion import ReadingRecord
     from efge.graph.graph import Graph
 
+# Comparing the names of a graph of up to this many nodes takes no noticeable time.
+_MAX_COMPARED = 100_000
 _RUN_OPTIONS = ("graph", "output", "model", "family_options")
 _COLUMN_OPTIONS = ("source", "target", "weight")
 # Types of the reading options in a configuration; columns are names or numbers.
-_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad")
+_BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad", "bipartite", "count_duplicates")
 _TEXT_OPTIONS = ("nodes", "format", "delimiter", "encoding", "names", "decimal", "thousands")
 _READING_TYPES: dict[str, type] = dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str)
 
@@ -225,10 +227,10 @@ def read_graph(name: str, reading: Mapping[str, Any], record: ReadingRecord | No
         if reading:
             raise ValueError(f"the data set {name} takes no reading options; got {', '.join(reading)}")
         return efge.load_dataset(name).graph
-    options = parse_column_numbers(reading)
-    graph = read_with_options(name, ReadOptions(**options) if record is None else ReadOptions(**options, record=record))
-    if graph._file is None and record is None:
-        warn_about_header(name, graph, reading)
+    options = ReadOptions(**parse_column_numbers(reading))
+    graph = read_with_options(name, options if record is None else replace(options, record=record))
+    if record is None:
+        warn_about_names(name, graph, options.record)
     return graph
 
 
@@ -238,7 +240,7 @@ def _announce_compilation() -> None:
 
     def announce() -> None:
         before_compilation.clear()
-        log_info("compiling for this processor, which takes some seconds; later runs will not need it")
+        log_info("compiling what this command needs for the first time on this processor, which takes some seconds")
 
     before_compilation[:] = [announce]
 
@@ -256,17 +258,25 @@ def parse_column_numbers(reading: Mapping[str, Any]) -> dict[str, Any]:
     return dict(reading) | columns
 
 
-def warn_about_header(name: str, graph: Graph, reading: Mapping[str, Any]) -> None:
-    """Warn if the first line looks like column names that were read as nodes."""
-    text = describe_header(graph, reading)
-    if text is not None:
-        log_info(f"{name}: {text}")
+def warn_about_names(name: str, graph: Graph, record: ReadingRecord) -> None:
+    """Warn if names look like mistakes, where looking takes no noticeable time."""
+    for text in describe_names(graph, record) if graph.n_nodes <= _MAX_COMPARED else [describe_header(graph, record)]:
+        if text is not None:
+            log_info(f"{name}: {text}")
 
 
-def describe_header(graph: Graph, reading: Mapping[str, Any]) -> str | None:
+def describe_names(graph: Graph, record: ReadingRecord) -> list[str]:
+    """Return what looks like a mistake in the names; those of graphs on disk are not compared."""
+    from efge.graph.portrait import describe_similar, similar_names
+
+    groups = similar_names(graph) if graph._file is None else []
+    return [*filter(None, [describe_header(graph, record)]), *([describe_similar(groups)] if groups else [])]
+
+
+def describe_header(graph: Graph, record: ReadingRecord) -> str | None:
     """Say that the first line looks like column names that were read as nodes; None if it does not."""
     isolated_edge = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
-    if "header" in reading or not isolated_edge or int(graph.indices[0]) != 1:
+    if record.guesses.get("header") != "no" or not isolated_edge or int(graph.indices[0]) != 1:
         return None
     first, second = graph._stored_names[:2].tolist()
     if not isinstance(first, str):
@@ -332,7 +342,7 @@ def make_update_record(
 
 
 def _describe_training(model: Any) -> dict[str, Any]:
-    return {"window": model.window_, "walks_per_node": model.walks_per_node_, "converged": model.converged_}
+    return {"window": model.window_, "walks_per_node": round(model.walks_per_node_, 2), "converged": model.converged_}
 
 
 def describe_walks(model: Any) -> str:

@@ -51,7 +51,9 @@ def update_model(
         source = {"model": path, "sha256": digest, "freeze": freeze}
         write_json(record, runs.make_update_record(settings, source, estimator, network, outcome))
     log_info(f"wrote {estimator.embedding_!r} to {settings['output']}")
-    log_info(_describe(path, outcome))
+    stays = f"{path} stays as it was; add --save-model FILE to keep the updated model"
+    log_info(stays if save_model is None else f"wrote the updated model to {save_model}")
+    log_info(_describe(outcome))
 
 
 def check_update(path: str | None, execution: Mapping[str, Any], others: Mapping[str, Any]) -> str:
@@ -103,10 +105,10 @@ def _update(estimator: Any, network: Any, freeze: bool, checkpoint: Mapping[str,
     }
 
 
-def _describe(path: str, outcome: Mapping[str, Any]) -> str:
+def _describe(outcome: Mapping[str, Any]) -> str:
     most = outcome["moved_most"]
     return (
-        f"updated {path} in {format_duration(outcome['seconds'])}: {outcome['nodes_came']:,} nodes came,"
+        f"updated in {format_duration(outcome['seconds'])}: {outcome['nodes_came']:,} nodes came,"
         f" {outcome['nodes_left']:,} left, and old ones moved by a cosine distance of {outcome['mean_drift']:.3f} on"
         f" average{f'; most: {most[0][0]}, {most[0][1]:.3f}' if most else ''}"
     )

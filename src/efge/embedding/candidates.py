@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.nearest import Excluded
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, GraphError
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.names import list_names
@@ -45,6 +45,15 @@ def _are_names(exclude: Any) -> bool:
     return isinstance(exclude, (list, tuple, set, frozenset)) or (isinstance(exclude, np.ndarray) and exclude.ndim == 1)
 
 
+def find_in_excluded(graph: Graph, names: list[Any]) -> Rows:
+    """Return the rows of names in the graph whose neighbors are excluded; the error says which graph it is."""
+    try:
+        return graph.rows(names)
+    except GraphError as error:
+        how = "read it as the graph that was fitted, with the same source, target and bipartite options"
+        raise GraphError(f"the graph of exclude= (--exclude) has {error}; {how}") from None
+
+
 def choose_candidates(
     embedding: Embedding, own: Rows | None, n_queries: int, among: Iterable[Hashable] | None, exclude: Any
 ) -> Candidates:
@@ -68,7 +77,7 @@ def choose_candidates(
 
 def _with_neighbors(embedding: Embedding, graph: Graph, own: Rows) -> tuple[Rows, Rows]:
     """Return pairs of a query and a row, sorted by query: the query's own row, and those of its neighbors."""
-    nodes = graph.rows(embedding.names[own].tolist())
+    nodes = find_in_excluded(graph, embedding.names[own].tolist())
     counts = graph.indptr[nodes + 1] - graph.indptr[nodes]
     edges = np.repeat(graph.indptr[nodes] - np.cumsum(counts) + counts, counts) + np.arange(int(counts.sum()))
     queries = np.arange(len(own))

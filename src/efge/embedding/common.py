@@ -15,6 +15,9 @@ from efge.graph.names import unescape_name
 Vectors = npt.NDArray[np.float32]
 NamedVectors = tuple[Vectors, Iterable[Hashable]]
 
+# What to do if a list of edges is passed: names where values are expected, or short rows whose names repeat.
+IF_GRAPH = "; if this is a graph, pass the file of vectors that efge embed writes for it"
+
 # Bytes to read or write at a time: enough to keep threads busy, little compared with the vectors themselves.
 CHUNK_BYTES = 1 << 22
 

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import display
+from efge.embedding.common import IF_GRAPH
 from efge.embedding.formats import read_vectors, write_vectors
 from efge.errors import EmbeddingError, check_types
 from efge.graph.names import Names
@@ -245,7 +246,8 @@ class Conversions:
         try:
             return cls._owning(vectors, file_names if names is None else map(str, file_names))
         except EmbeddingError as error:
-            raise EmbeddingError(f"{display_name(path)}: {error}") from None
+            hint = IF_GRAPH if vectors.shape[1] <= 2 else ""
+            raise EmbeddingError(f"{display_name(path)}: {error}{hint}") from None
 
 
 def _check_networkx(graph: Any, attribute: Any) -> None:

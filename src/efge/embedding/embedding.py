@@ -230,7 +230,7 @@ class Embedding(Conversions):
         >>> embedding.neighbors("ann", among=["ann", "cid"])
         [('cid', 0.0)]
         """
-        queries = [node] if is_name(node) else one_vector(node)
+        queries = [node] if is_name(node) else self._one_vector(node)
         rows, scores = self.nearest(queries, k, metric, among, exclude, progress=False)
         found = rows[0] >= 0
         return list(zip(self.names[rows[0][found]].tolist(), scores[0][found].tolist(), strict=True))
@@ -299,6 +299,17 @@ class Embedding(Conversions):
                 progress=count,
             )
         return positions if everything else np.append(chosen.rows, -1)[positions], scores
+
+    def _one_vector(self, values: Any) -> Vectors:
+        """Return a vector as an array of one row; the error says what several nodes are passed to."""
+        try:
+            vector = one_vector(values)
+            if vector.shape[1] == self.dim:
+                return vector
+            got = f"a vector must have {self.dim} values; got {vector.shape[1]}"
+        except EmbeddingError as error:
+            got = str(error)
+        raise EmbeddingError(f"{got}; for several nodes, use nearest")
 
     def _queries(self, queries: Any) -> tuple[Vectors, Rows | None]:
         """Return the vectors of queries, and their own rows if they are nodes."""

@@ -13,7 +13,7 @@ from typing import BinaryIO, NamedTuple
 
 import numpy as np
 
-from efge.embedding.common import CHUNK_BYTES, NamedVectors, Vectors
+from efge.embedding.common import CHUNK_BYTES, IF_GRAPH, NamedVectors, Vectors
 from efge.errors import EmbeddingError
 from efge.graph.names import Names, encode_utf8, format_names, parse_names, unescape_name
 from efge.parallel import map_ahead
@@ -104,7 +104,7 @@ def parse_word2vec_header(position: str, count: bytes, dim: bytes) -> tuple[int,
     if not (_COUNT.fullmatch(count) and _COUNT.fullmatch(dim) and int(dim)):
         got = b" ".join([count, dim])[:60].decode("utf-8", "replace")
         raise EmbeddingError(
-            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}"
+            f"{position}: a word2vec file begins with the number of vectors and their dimension; got {got!r}{IF_GRAPH}"
         )
     return int(count), int(dim)
 
@@ -308,8 +308,9 @@ def _unquote(cell: bytes) -> bytes:
 def _describe_wrong_value(chunk: _Chunk, separator: bytes) -> str:
     record = _find_wrong_text(chunk.values, separator)
     cells = chunk.values[record].split(separator)
-    wrong = cells[_find_wrong_text(cells, separator)][:80].decode("utf-8", "replace")
-    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}"
+    column = _find_wrong_text(cells, separator)
+    wrong = cells[column][:80].decode("utf-8", "replace")
+    return f"{chunk.position(record)}: a value must be a number; got {wrong!r}{IF_GRAPH if column == 0 else ''}"
 
 
 def _find_wrong_text(texts: list[bytes], separator: bytes) -> int:

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from efge.errors import check_positive_numbers
+
 Values = npt.NDArray[np.float64]
 
 # Observations at which a family is checked, by its domain.
@@ -191,6 +193,8 @@ def check_family(family: Family) -> None:
     low, high = family.bounds
     if not -np.inf < low < high < np.inf:
         raise ValueError(f"{family!r}: bounds are two finite numbers, the lower one first; got {family.bounds!r}")
+    if is_builtin(family):
+        check_positive_numbers(**vars(family))
     # The formulas of a built-in family stay the same; what a user's own family computes may change.
     check = _check_builtin_gradients if is_builtin(family) else _check_gradients
     check(family, (low, high))

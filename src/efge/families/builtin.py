@@ -199,7 +199,7 @@ FAMILIES: dict[str, Callable[[], Family]] = {
 }
 
 
-def as_family(family: str | Family) -> Family:
+def as_family(family: Any) -> Family:
     """Return the family with a given name; a family itself is returned as it is.
 
     Examples
@@ -211,6 +211,8 @@ def as_family(family: str | Family) -> Family:
         return family
     if isinstance(family, str) and family in FAMILIES:
         return FAMILIES[family]()
+    if isinstance(family, type) and issubclass(family, Family):
+        raise ValueError(f"a family is an object and not its class; call it, as {family.__name__}()")
     hint = did_you_mean(family, FAMILIES)
     raise ValueError(f"no family {family!r}; known: {', '.join(FAMILIES)}, or a Family of your own{hint}")
 

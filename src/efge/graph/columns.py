@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
-from efge.errors import GraphError, did_you_mean
+from efge.errors import GraphError, did_you_mean, warn_user
 
 _PAIRS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2"),
@@ -169,10 +168,9 @@ def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:
         return
     one = len(names) == 1
     listed, it = ", ".join(map(repr, names[:10])), "it is" if one else "one is"
-    warnings.warn(
+    warn_user(
         f"{place}the {kind}{'' if one else 's'} {listed} {'is' if one else 'are'} ignored; if {it} the weight, pass "
         f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted)",
-        stacklevel=2,
     )
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns, Head
 from efge.graph.encoders import IntegerEncoder, ObjectEncoder, Rows
@@ -41,6 +41,21 @@ class ConversionOptions:
     names: Iterable[Hashable] | None = None
     record: ReadingRecord = field(default_factory=ReadingRecord)
     bipartite: bool | None = None
+    count_duplicates: bool = False
+
+    def resolved(self) -> ConversionOptions:
+        """Return the options without columns of weights if duplicates are counted instead."""
+        if not self.count_duplicates:
+            return self
+        if self.columns.weighted:
+            raise GraphError("count_duplicates (--count-duplicates) replaces weights, which weighted asks to read")
+        return replace(self, columns=replace(self.columns, weighted=False))
+
+    def refuse_counts(self) -> None:
+        """Raise a GraphError if duplicate edges are to be counted in a graph that cannot have any."""
+        if self.count_duplicates:
+            rule = "count_duplicates (--count-duplicates) is for lists of edges and multigraphs"
+            raise GraphError(f"{rule}; an edge of this graph is there once, so leave it out")
 
     @property
     def weighted(self) -> bool | None:
@@ -60,6 +75,7 @@ def type_name(x: Any) -> str:
 
 def from_graph(graph: Graph, options: ConversionOptions) -> Graph:
     """Return the graph itself, or a changed copy if the options differ from it."""
+    options.refuse_counts()
     directed = graph.directed if options.directed is None else options.directed
     weighted = graph.is_weighted if options.weighted is None else options.weighted
     extra = _new_names(graph, options.nodes)
@@ -88,6 +104,7 @@ def _new_names(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]
 
 def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     """Convert a SciPy sparse matrix or array: each nonzero entry is an edge."""
+    options.refuse_counts()
     if x.ndim != 2 or (x.shape[0] != x.shape[1] and not options.bipartite):
         raise GraphError(f"an adjacency matrix is square; got shape {x.shape}; {_BIPARTITE_ADVICE}")
     if hasattr(x, "check_format"):
@@ -115,6 +132,7 @@ def from_biadjacency(
     ends: npt.NDArray[Any], weights: Weights | None, names: Names, n_rows: int, options: ConversionOptions
 ) -> Graph:
     """Convert entries of a matrix whose rows and columns are different nodes, rows first."""
+    options.refuse_counts()
     refuse_names(options)
     if weights is not None:
         check_weights(weights, "entry {}")
@@ -124,6 +142,7 @@ def from_biadjacency(
 
 def from_entries(ends: npt.NDArray[Any], values: Weights, n: int, weighted: bool, options: ConversionOptions) -> Graph:
     """Convert a matrix's entries: undirected if the matrix is symmetric, unless the options say otherwise."""
+    options.refuse_counts()
     if n >= 1 << 31:
         raise GraphError(f"a graph has fewer than {1 << 31:,} nodes; got {n:,}")
     if ends.size and not (ends.min() >= 0 and ends.max() < n):
@@ -171,13 +190,18 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     # SciPy has no matrices of 16-bit floats.
     x = x.astype(np.float32) if x.dtype == np.float16 else x
     is_matrix = x.ndim == 2 and (x.shape[0] == x.shape[1] or bool(options.bipartite and x.shape[1] > 3))
-    if is_matrix:
+    if is_matrix and options.columns.source is None:
         from scipy.sparse import coo_array
 
         if x.dtype.kind not in "biuf":
             raise GraphError(f"the entries of an adjacency matrix are numbers; got {x.dtype}")
         if not np.isfinite(x).all():
             raise GraphError("the entries of an adjacency matrix are finite")
+        if options.names is None and _may_be_edges(x):
+            warn_user(
+                f"an array of {len(x)} x {len(x)} numbers is read as an adjacency matrix; pass source=0 and target=1 if"
+                " its rows are edges, or names= with a name for each row if it is a matrix"
+            )
         return from_matrix(coo_array(x), options)
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         hint = ""
@@ -189,6 +213,18 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     refuse_names(options)
     source, target, weight, _ = options.columns.choose(Head(), x.shape[1])
     return from_columns(x[:, source], x[:, target], None if weight is None else x[:, weight], options)
+
+
+def _may_be_edges(x: npt.NDArray[Any]) -> bool:
+    """Whether the rows of a square array of numbers may be edges: two node numbers, and a weight if there are three.
+
+    A symmetric matrix is hardly a list of edges, nor is one of two rows whose edges would only join nodes 0 and 1.
+    """
+    if len(x) not in (2, 3) or not (x[:, :2] == np.floor(x[:, :2])).all() or not (x >= 0).all():
+        return False
+    if len(x) == 2:
+        return bool(x.diagonal().any() and x.max() > 1)
+    return bool((x[:, 2] > 0).all() and (x != x.T).any())
 
 
 def from_columns(
@@ -265,12 +301,14 @@ def _is_float(value: Any) -> bool:
 
 
 def build(ends: Rows, weights: Weights | None, names: Names, directed: bool, options: ConversionOptions) -> Graph:
-    """Build a graph from pairs of rows."""
+    """Build a graph from pairs of rows; duplicates are counted if that is asked for."""
+    weights = np.ones(len(ends)) if options.count_duplicates else weights
     return graph_from_edges(ends, weights, names, directed=directed, drop_self_loops=options.drop_self_loops)
 
 
 def build_adjacency(ends: Rows, weights: Weights | None, names: Names, options: ConversionOptions) -> Graph:
     """Build a graph from neighbors of nodes, where an undirected edge may be listed by one of its nodes or by both."""
+    options.refuse_counts()
     listed = build(ends, weights, names, True, options)
     if options.directed:
         return listed

@@ -97,6 +97,17 @@ def convert_graph(
     >>> efge.read_graph(folder / "graph.efge").neighbors("bob")
     ['ann', 'cid']
     """
+    convert_with_options(path, new, read_options(options), memory, progress)
+
+
+def convert_with_options(
+    path: str | os.PathLike[str],
+    new: str | os.PathLike[str],
+    options: ReadOptions,
+    memory: int | str | None,
+    progress: ProgressCallback | None,
+) -> None:
+    """Convert an edge list; the record of the options tells what was read and guessed."""
     check_types(path=path, new=new)
     check_functions(progress=progress)
     budget = _Budget.of(_parse_size(memory))
@@ -104,7 +115,7 @@ def convert_graph(
         raise GraphError("a converted graph is written to a file; standard output is not supported")
     if path != "-" and Path(new).exists() and Path(path).exists() and Path(new).samefile(path):
         raise GraphError(f"{new}: the graph and its edges are different files; choose another name")
-    with open_graph_source(path, _read_options(options), budget.text_chunk) as source, atomic_build(new) as output:
+    with open_graph_source(path, options, budget.text_chunk) as source, atomic_build(new) as output:
         conversion = _Conversion(source, budget, progress or (lambda stage, done, total: None), output)
         layout = conversion.encode_edges()
         chunks = conversion.split_rows(layout)
@@ -112,7 +123,8 @@ def convert_graph(
         conversion.write_rows(layout, chunks)
 
 
-def _read_options(options: Mapping[str, Any]) -> ReadOptions:
+def read_options(options: Mapping[str, Any]) -> ReadOptions:
+    """Return the options of a conversion; raise an error for those that it does not have."""
     known = [field.name for field in fields(ReadOptions) if field.name != "record"]
     for name in options:
         check_choice("option", name, known)

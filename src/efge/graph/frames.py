@@ -50,6 +50,17 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
     return from_columns(source, target, weights, options)
 
 
+def from_series(x: Any, options: ConversionOptions) -> Graph:
+    """Convert a pandas Series whose index has the two ends of each edge; its values are the weights."""
+    refuse_names(options)
+    if x.index.nlevels != 2:
+        raise GraphError(f"a Series of edges has an index of two levels, source and target; got {x.index.nlevels}")
+    source, target = (np.asarray(x.index.get_level_values(level)) for level in (0, 1))
+    names = tuple(x.index.names)
+    options.record.columns = None if None in names else (names[0], names[1])
+    return from_columns(source, target, None if options.weighted is False else x.to_numpy(), options)
+
+
 def _from_biadjacency(x: Any, names: list[Any], options: ConversionOptions) -> Graph:
     """Convert a table of numbers whose rows and columns are two kinds of nodes."""
     if not options.bipartite:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable
+from dataclasses import fields
 from typing import Any
 
-from efge.errors import GraphError, check_types
+from efge.errors import GraphError, check_types, did_you_mean
 from efge.graph.columns import Columns
-from efge.graph.conversion import ConversionOptions
+from efge.graph.conversion import ConversionOptions, type_name
 from efge.graph.graph import Graph
 from efge.graph.objects import graph_from_object
-from efge.graph.readers import read_graph
+from efge.graph.readers import ReadOptions, read_graph
 
 
 def as_graph(  # noqa: PLR0913
@@ -26,6 +27,8 @@ def as_graph(  # noqa: PLR0913
     names: Iterable[Hashable] | None = None,
     drop_self_loops: bool = False,
     bipartite: bool | None = None,
+    count_duplicates: bool = False,
+    **reading: Any,
 ) -> Graph:
     """Convert a graph in any form to a :class:`efge.Graph`.
 
@@ -42,6 +45,7 @@ def as_graph(  # noqa: PLR0913
         - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, nodes named 0 to n - 1 or by
           `names`;
         - a NumPy array of shape (m, 2) or (m, 3): one edge per row, with a weight if there are three columns;
+        - a pandas Series whose index has the two ends of each edge, as ``df.groupby(["a", "b"]).size()``;
         - a pandas or Polars data frame or an Arrow table: one edge per row, or an adjacency matrix whose rows have the
           names of its columns; or a table of users and items, see `bipartite`;
         - a PyTorch Geometric ``Data``, anything with an ``edge_index``, a tensor or a DGL graph; nodes of several types
@@ -74,6 +78,11 @@ def as_graph(  # noqa: PLR0913
         has for its index and its columns, and missing values are no edges. By default, names that are in both columns
         are the same node, with a warning if columns are named like two kinds and have common integers; False means
         that there is only one kind.
+    count_duplicates : bool
+        Whether the weight of an edge is how often it is listed, in a list of edges or a multigraph; weights are not
+        read then. Otherwise, an edge without a weight that is listed several times is one edge.
+    **reading
+        Further options of :func:`efge.read_graph`, such as `decimal`, if `x` is the path of a file.
 
     Returns
     -------
@@ -95,8 +104,17 @@ def as_graph(  # noqa: PLR0913
     ['bob']
     >>> as_graph([(1, 1), (1, 2)], bipartite=True).names.tolist()
     ['source:1', 'target:1', 'target:2']
+    >>> as_graph([("ann", "bob"), ("ann", "bob"), ("bob", "cid")], count_duplicates=True).weights.tolist()
+    [2.0, 2.0, 1.0, 1.0]
     """
-    if isinstance(x, (str, os.PathLike)):
+    is_file = isinstance(x, (str, os.PathLike))
+    known = [option.name for option in fields(ReadOptions) if option.name != "record"]
+    for name in reading:
+        if name not in known:
+            raise TypeError(f"as_graph has no option {name!r}; known: {', '.join(known)}{did_you_mean(name, known)}")
+        if not is_file:
+            raise TypeError(f"{name} is an option for files, see efge.read_graph; got {type_name(x)}")
+    if is_file:
         return read_graph(
             x,
             directed=directed,
@@ -108,13 +126,21 @@ def as_graph(  # noqa: PLR0913
             names=names,
             drop_self_loops=drop_self_loops,
             bipartite=bipartite,
+            count_duplicates=count_duplicates,
+            **reading,
         )
     check_types(directed=directed, weighted=weighted, drop_self_loops=drop_self_loops, bipartite=bipartite)
-    check_types(source=source, target=target, weight=weight)
-    columns = Columns(source, target, weight, weighted)
-    return graph_from_object(
-        x, ConversionOptions(directed, columns, nodes, drop_self_loops, names, bipartite=bipartite)
+    check_types(source=source, target=target, weight=weight, count_duplicates=count_duplicates)
+    options = ConversionOptions(
+        directed,
+        Columns(source, target, weight, weighted),
+        nodes,
+        drop_self_loops,
+        names,
+        bipartite=bipartite,
+        count_duplicates=count_duplicates,
     )
+    return graph_from_object(x, options.resolved())
 
 
 def as_graph_with_edges(x: Any) -> Graph:

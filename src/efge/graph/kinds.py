@@ -8,14 +8,13 @@ the columns are named like two different kinds.
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.encoders import Rows
 from efge.graph.names import Names, name_array
 
@@ -66,11 +65,10 @@ def warn_if_merged(ends: Rows, names: Names, columns: Sequence[Any] | None) -> N
         return
     first, second = columns
     example = f"{first} {shared[0]} and {second} {shared[0]}"
-    warnings.warn(
+    warn_user(
         f"{len(shared):,} names are in both columns, {first!r} and {second!r}, and became one node each, as {example};"
         " if these are different kinds of nodes, pass bipartite=True (--bipartite) to keep them apart as"
         f" '{first}:{shared[0]}' and '{second}:{shared[0]}', otherwise bipartite=False (--one-kind)",
-        stacklevel=2,
     )
 
 

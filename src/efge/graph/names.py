@@ -107,7 +107,9 @@ def encode_utf8(texts: Iterable[str]) -> list[bytes]:
 
 
 def split_pairs(pairs: Any) -> tuple[list[Any], list[Any]]:
-    """Return the first and the second names of pairs."""
+    """Return the first and the second names of pairs, which may be the rows of an array or a data frame."""
+    if hasattr(pairs, "columns") and hasattr(pairs, "to_numpy"):
+        pairs = pairs.to_numpy()
     if isinstance(pairs, np.ndarray):
         if pairs.size and (pairs.ndim != 2 or pairs.shape[1] != 2):
             raise GraphError(f"pairs are an array of shape (k, 2); got shape {pairs.shape}")

@@ -1,4 +1,4 @@
-"""GraphML, GML and Pajek files -> NetworkX graphs, after checks for what NetworkX would not survive."""
+"""GraphML, GML and Pajek files -> NetworkX graphs, after checks for what NetworkX would not survive; JSON -> values."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import io
 import re
 from typing import Any
 
-from efge.errors import GraphError
+from efge.errors import GraphError, describe_error
+from efge.io.files import parse_json
 
 # Maximum nesting of XML elements, and maximum length of a line that NetworkX splits.
 _MAX_XML_DEPTH, _MAX_PAJEK_LINE_LENGTH = 100, 10_000
@@ -94,3 +95,27 @@ def _check_pajek_edges(text: str) -> None:
             # NetworkX's time grows with the square of the length.
             limit = f"{_MAX_PAJEK_LINE_LENGTH:,} characters at most"
             raise GraphError(f"line {number}: a line has {limit}; got {len(line):,}")
+
+
+def read_json(text: str) -> Any:
+    """Read JSON; text with one value on each line is a list of these values."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        if "\n" not in text.strip():
+            raise
+        return read_json_lines(text)
+
+
+def read_json_lines(text: str) -> list[Any]:
+    """Read text with one value on each line."""
+    values = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            try:
+                values.append(parse_json(line))
+            except ValueError as error:
+                raise GraphError(f"line {number}: this is not valid JSON: {describe_error(error)}") from None
+    if not values:
+        raise GraphError("a graph has at least one edge; the file is empty")
+    return values

@@ -24,7 +24,7 @@ from efge.graph.conversion import (
     type_name,
 )
 from efge.graph.encoders import ObjectEncoder
-from efge.graph.frames import from_frame, from_mapping, from_records
+from efge.graph.frames import from_frame, from_mapping, from_records, from_series
 from efge.graph.graph import Graph
 from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
 from efge.graph.names import check_distinct, list_names, name_array
@@ -176,6 +176,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, ConversionOptions]
     (_is_from("scipy", "tocoo"), from_matrix),
     (lambda x: isinstance(x, np.ndarray), from_array),
     (_is_from("pandas", "columns"), from_frame),
+    (lambda x: _is_from("pandas", "index")(x) and getattr(x.index, "nlevels", 1) > 1, from_series),
     (_is_from("polars", "collect"), lambda x, options: from_frame(x.collect(), options)),
     (_is_from("polars", "columns"), from_frame),
     (_is_from("pyarrow", "column_names"), from_frame),

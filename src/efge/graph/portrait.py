@@ -39,4 +39,5 @@ def describe_similar(groups: list[list[Hashable]]) -> str:
     """Say which names differ only by case or blanks."""
     listed = "; ".join(" and ".join(map(repr, names[:_MAX_LISTED])) for names in groups[:_MAX_LISTED])
     more = f"; and {len(groups) - _MAX_LISTED:,} more groups" if len(groups) > _MAX_LISTED else ""
-    return f"names that differ only by case or blanks are different nodes: {listed}{more}"
+    advice = "if they are the same, write them in one way in the file"
+    return f"names that differ only by case or blanks are different nodes: {listed}{more}; {advice}"

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
+
 from efge.errors import GraphError, check_types, describe_error
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
@@ -21,7 +23,7 @@ from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
 from efge.graph.mapped import MAGIC, TEXT
 from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_sparse_archive
 from efge.graph.names import list_names, parse_names
-from efge.graph.network_formats import read_gml, read_graphml, read_pajek
+from efge.graph.network_formats import read_gml, read_graphml, read_json, read_json_lines, read_pajek
 from efge.graph.objects import graph_from_object
 from efge.graph.text_edges import (
     EdgeChunk,
@@ -34,7 +36,7 @@ from efge.graph.text_edges import (
 from efge.graph.text_lines import TextSource
 from efge.graph.text_numbers import NumberFormat
 from efge.io.arrow import read_arrow, read_parquet
-from efge.io.files import COMPRESSION_MAGIC, display_name, open_input, parse_json, recode_to_utf8, starts_with
+from efge.io.files import COMPRESSION_MAGIC, display_name, open_input, recode_to_utf8, starts_with
 
 _Path = str | os.PathLike[str]
 
@@ -64,13 +66,21 @@ class ReadOptions:
     thousands: str | None = None
     skip_bad: bool = False
     bipartite: bool | None = None
+    count_duplicates: bool = False
     record: ReadingRecord = field(default_factory=ReadingRecord)
 
     @property
     def conversion(self) -> ConversionOptions:
         """The options that apply to objects too; nodes and names, which may be in files, are not among them."""
         columns = Columns(self.source, self.target, self.weight, self.weighted)
-        return ConversionOptions(self.directed, columns, None, self.drop_self_loops, None, self.record, self.bipartite)
+        return ConversionOptions(
+            self.directed,
+            columns,
+            drop_self_loops=self.drop_self_loops,
+            record=self.record,
+            bipartite=self.bipartite,
+            count_duplicates=self.count_duplicates,
+        ).resolved()
 
 
 class GraphSource(NamedTuple):
@@ -116,6 +126,7 @@ def read_graph(  # noqa: PLR0913
     thousands: str | None = None,
     skip_bad: bool = False,
     bipartite: bool | None = None,
+    count_duplicates: bool = False,
 ) -> Graph:
     r"""Read a graph from a file.
 
@@ -162,6 +173,8 @@ def read_graph(  # noqa: PLR0913
         Whether to leave out lines of text that are not an edge, and list them in a warning; otherwise, they are errors.
     bipartite : bool, optional
         Whether the two columns have two kinds of nodes, such as users and items, see :func:`efge.as_graph`.
+    count_duplicates : bool
+        Whether the weight of an edge is how often it is listed; weights in the file are not read then.
 
     Returns
     -------
@@ -199,6 +212,7 @@ def read_graph(  # noqa: PLR0913
         thousands=thousands,
         skip_bad=skip_bad,
         bipartite=bipartite,
+        count_duplicates=count_duplicates,
     )
     return read_with_options(path, options)
 
@@ -215,10 +229,11 @@ def _check_options(file: GraphSource) -> GraphSource:
     if options.names is not None and file.format not in _MATRIX_FORMATS:
         raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
     if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
-        rule = "skip_bad, decimal and thousands are for edges as text"
-        raise GraphError(f"{file.label}: {rule}; this is {file.format}")
+        rule = "skip_bad, decimal and thousands are for edges as delimited text"
+        raise GraphError(f"{file.label}: {rule}; this is {file.format}, so correct its edges, or write them as CSV")
     if file.format == "adjlist":
         refuse_bipartite(options.bipartite)
+        options.conversion.refuse_counts()
     if options.bipartite and file.nodes is not None:
         raise GraphError(f"{file.label}: {NO_FURTHER_NODES}")
     return file
@@ -279,7 +294,8 @@ def read_edge_chunks(file: GraphSource, encoder: FieldEncoder) -> Iterator[EdgeC
         )
     tab = "\t" if file.format == "tsv" else None
     text_format = text_format._replace(delimiter=text_format.delimiter or tab)
-    return read_edge_list(file.text, text_format, options.conversion.columns, file.nodes, encoder, options.record)
+    chunks = read_edge_list(file.text, text_format, options.conversion.columns, file.nodes, encoder, options.record)
+    return ((ends, np.ones(len(ends))) for ends, _ in chunks) if options.count_duplicates else chunks
 
 
 def _read_text(file: GraphSource) -> Graph:
@@ -387,30 +403,6 @@ def _read_string(file: GraphSource) -> str:
     return file.text.stream.read().decode()
 
 
-def _load_json(file: GraphSource) -> Any:
-    """Load JSON; text with one value on each line is a list of these values."""
-    text = _read_string(file)
-    try:
-        return parse_json(text)
-    except ValueError:
-        if "\n" not in text.strip():
-            raise
-        return _parse_json_lines(text)
-
-
-def _parse_json_lines(text: str) -> list[Any]:
-    values = []
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.strip():
-            try:
-                values.append(parse_json(line))
-            except ValueError as error:
-                raise GraphError(f"line {number}: this is not valid JSON: {describe_error(error)}") from None
-    if not values:
-        raise GraphError("a graph has at least one edge; the file is empty")
-    return values
-
-
 def _matrix_reader(kind: str, load: Callable[[bytes, GraphSource], Any]) -> Callable[[GraphSource], Graph]:
     """Return a reader for a format of matrices, which checks the size of the matrix against that of the file."""
 
@@ -430,8 +422,8 @@ _FORMATS: dict[str, Callable[[GraphSource], Graph]] = {
     "csv": _read_text,
     "tsv": _read_text,
     "adjlist": _read_text,
-    "json": _object_reader("JSON", _load_json),
-    "jsonl": _object_reader("JSON lines", lambda file: _parse_json_lines(_read_string(file))),
+    "json": _object_reader("JSON", lambda file: read_json(_read_string(file))),
+    "jsonl": _object_reader("JSON lines", lambda file: read_json_lines(_read_string(file))),
     "parquet": _object_reader("Parquet", _load_parquet),
     "arrow": _object_reader("Arrow", _load_arrow),
     "feather": _object_reader("Feather", _load_arrow),

@@ -7,7 +7,6 @@ encoded as rows in the order of the file. So memory holds the edges and a few ch
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import NamedTuple
@@ -15,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.columns import (
     Columns,
     Head,
@@ -50,6 +49,7 @@ _TOKEN_CHUNK_SIZE = 1 << 19
 _NO_DELIMITER = 0xFF  # never a byte of UTF-8
 _MAX_LISTED = 5
 _SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", ord(";"): "semicolon"}
+_SKIP = "; to leave such lines out, pass skip_bad=True (--skip-bad)"
 _NODE_HEADERS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
 # A text file whose lines start with a name, or the names themselves.
@@ -145,7 +145,7 @@ def _report_skipped(label: str, skipped: list[str], count: int) -> None:
         message = f"{label}: {len(skipped):,} of {total:,} lines are left out: {listed}"
         if not count:
             raise GraphError(f"{message}; no edge remains")
-        warnings.warn(message, stacklevel=2)
+        warn_user(message)
 
 
 def _split_edges(lines: Lines, layout: _Layout, text_format: TextFormat, head: list[Line]) -> _SplitEdges:
@@ -266,7 +266,7 @@ def _check_field_counts(lines: Lines, expected: int) -> None:
     if wrong.any():
         line = int(np.argmax(wrong))
         place, _ = lines.describe(int(lines.line_starts[line]))
-        raise GraphError(f"{place}: an edge has {expected} fields in this file; got {counts[line]}")
+        raise GraphError(f"{place}: an edge has {expected} fields in this file; got {counts[line]}{_SKIP}")
 
 
 def _check_names(lines: Lines, fields: Fields) -> Fields:
@@ -288,9 +288,8 @@ def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[
         first = int(np.argmax(invalid))
         place, text = lines.place(int(fields.starts[first])), fields.text(first)
         if not np.isnan(values[first]) or text.strip().lower() in ("nan", "+nan", "-nan"):
-            how = "to leave such lines out, pass skip_bad=True (--skip-bad)"
-            raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}; {how}")
-        hint = explain_number(text)
+            raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}{_SKIP}")
+        hint = explain_number(text) or _SKIP
         if place == head[0].place:
             hint = "; if this line names the columns, pass header=True (--header)"
             if not any(map(is_number, head[-1].fields(WHITESPACE))):

@@ -16,6 +16,15 @@ from efge.kernels import text as kernel
 WHITESPACE = kernel.WHITESPACE
 _CHUNK_SIZE = 1 << 21
 _BLANKS = b" \t\r"
+# How files begin that are mistaken for text, and what they are.
+_BINARY = {
+    b"\x89PNG": "a PNG image",
+    b"\xff\xd8\xff": "a JPEG image",
+    b"GIF8": "a GIF image",
+    b"%PDF-": "a PDF document",
+    b"\x7fELF": "a program",
+    b"SQLite format 3\0": "an SQLite database",
+}
 # A row of a table that has only empty fields, quoted or not.
 _BLANK_ROW = re.compile(rb'[ \t\r,;|"]*')
 
@@ -114,13 +123,17 @@ def read_chunks(source: TextSource, size: int | None = None) -> Iterator[Chunk]:
     line, size = 1, size or source.chunk_size or _CHUNK_SIZE
     while data := source.stream.read(size) + source.stream.readline():
         if line == 1:
-            data = _remove_byte_order_mark(source.label, data)
+            data = _check_beginning(source.label, data)
         chunk = Chunk(np.frombuffer(data, np.uint8), line)
         line += data.count(b"\n")
         yield chunk
 
 
-def _remove_byte_order_mark(label: str, data: bytes) -> bytes:
+def _check_beginning(label: str, data: bytes) -> bytes:
+    """Return the first bytes of a text without a byte order mark; raise a GraphError if they are not of a text."""
+    kind = next((kind for beginning, kind in _BINARY.items() if data.startswith(beginning)), None)
+    if kind is not None:
+        raise GraphError(f"{label}: a text is read here; this file is {kind}")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise GraphError(f"{label}, line 1: text is in UTF-8; this is UTF-16, so pass encoding='utf-16'")
     return data.removeprefix(b"\xef\xbb\xbf")

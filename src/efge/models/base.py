@@ -128,6 +128,10 @@ class NodeEmbedder:
                 raise AttributeError(f"{type(self).__name__} gives pairs of nodes no probability to score; {known}")
             if name == "partial_fit":
                 raise AttributeError(f"{type(self).__name__} cannot be updated; EFGE and Node2Vec can")
+            if name.endswith("_") and not name.startswith("_") and "embedding_" not in vars(self):
+                raise AttributeError(f"this {type(self).__name__} has no {name} yet; call fit with a graph first")
+            if name == "drift_":
+                raise AttributeError(f"this {type(self).__name__} has no drift_ yet; partial_fit measures it")
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
 
     def _check_fitted(self) -> None:

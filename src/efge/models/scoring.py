@@ -13,7 +13,7 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from efge.embedding.candidates import allowed_rows
+from efge.embedding.candidates import allowed_rows, find_in_excluded
 from efge.embedding.embedding import Embedding, is_name
 from efge.errors import check_positive_integers
 from efge.families.base import Family
@@ -172,8 +172,10 @@ class PairScorer(NodeEmbedder):
         candidates, names = allowed.copy(), self.embedding_.names
         candidates[row] = False
         if graph is not None:
-            neighbors = self.embedding_._index.rows(graph.neighbors(names[row : row + 1].tolist()[0]))
-            candidates[neighbors[neighbors >= 0]] = False
+            node = int(find_in_excluded(graph, names[row : row + 1].tolist())[0])
+            neighbors = graph._stored_names[graph.indices[graph.indptr[node] : graph.indptr[node + 1]]]
+            rows = self.embedding_._index.rows(neighbors)
+            candidates[rows[rows >= 0]] = False
         if sides is not None and sides[row] != NO_SIDE:
             candidates &= sides == 1 - sides[row]
         rows = np.flatnonzero(candidates)

@@ -7,7 +7,6 @@ with negatives among all nodes. At the end, the filter is applied to the whole g
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import numpy.typing as npt
 from efge.embedding.alignment import align, drift
 from efge.embedding.averaging import Rows, Vectors, average_neighbors, match_rows
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, warn_user
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.diagnostics import diagnose
@@ -40,6 +39,8 @@ _WALKS_PER_EDGE = 10
 _MAX_WALKS_PER_NODE = 20
 # Evaluations of held-out pairs after the first one; each takes some hundredths of the time of an update.
 _EVALUATIONS = 1
+# More than this share of old nodes leaves only a graph that was cut down, or one that is not whole.
+_MAX_SHARE_LEFT = 0.25
 
 
 class _Tables(NamedTuple):
@@ -62,7 +63,7 @@ def update(
     before, owner = model.embedding_, f"the fitted {type(model).__name__}"
     rows = match_rows(graph, before.names, before._index, owner)
     check_direction(model, graph, owner)
-    _warn_if_most_leave(len(before), int((rows >= 0).sum()))
+    _warn_if_many_leave(len(before), int((rows >= 0).sum()), graph.n_nodes)
     changed = _changed_edges(model, graph, rows)
     tables = _extend_tables(model, graph, rows, freeze)
     walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
@@ -84,13 +85,16 @@ def update(
     vars(model).update(fitted)
 
 
-def _warn_if_most_leave(n_before: int, n_kept: int) -> None:
-    if 2 * n_kept < n_before:
-        warnings.warn(
-            f"{n_before - n_kept:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit"
-            " takes the whole graph as it is now, not only what is new",
-            UserWarning,
-            stacklevel=4,
+def _warn_if_many_leave(n_before: int, n_kept: int, n_after: int) -> None:
+    """Warn if a graph has so much fewer nodes that it seems to be the new edges alone.
+
+    Over a window of time, many nodes may leave, but as many come.
+    """
+    n_left = n_before - n_kept
+    if n_left > _MAX_SHARE_LEFT * n_before and n_after < n_before:
+        warn_user(
+            f"{n_left:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit (--update)"
+            " takes the whole graph as it is now, not only what is new; transform takes new edges alone"
         )
 
 
