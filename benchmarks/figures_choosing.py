@@ -98,10 +98,11 @@ def parts() -> str:
     for name, rows in by_network.items():
         scores = {key_of(row): row for row in rows}
         splits = [f"micro_f1@90%, {half} splits" for half in ("even", "odd")]
-        chosen = list(studies[name].values())
-        values = [part_loss(scores, [chosen] * 2, splits, crossed) for crossed in (False, True)]
-        unseen = [f"unseen, seed {seed}" for seed in studies[name]]
-        values += [part_loss(scores, [[key] for key in chosen], unseen, crossed) for crossed in (False, True)]
+        every = list(studies[name].values())
+        values = [part_loss(scores, [every] * 2, splits, crossed) for crossed in (False, True)]
+        seeds = [seed for seed in studies[name] if f"unseen, seed {seed}" in rows[0]]
+        chosen, unseen = [[studies[name][seed]] for seed in seeds], [f"unseen, seed {seed}" for seed in seeds]
+        values += [part_loss(scores, chosen, unseen, crossed) for crossed in (False, True)]
         losses.append(values)
         lines.append([name, "yes" if name in CHOSEN_ON else "no", *(f"{value:.3f}" for value in values)])
     means = [f"{statistics.mean(column):.3f}" for column in zip(*losses, strict=True)]

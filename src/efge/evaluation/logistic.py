@@ -59,13 +59,11 @@ def fit_one_vs_rest(
     *,
     balanced: bool = False,
     tol: float = _TOLERANCE,
-    slow: float = _SLOW,
 ) -> Floats:
     """Return the weights of each class, one class per column.
 
     If `balanced`, losses of a class's members and of all others have the same total weight. A class has converged when
-    the expected decrease of its objective is below the fraction `tol` of it: with infinity, after the first step. A
-    Hessian is reused as long as each step's expected decrease is at most the fraction `slow` of the previous one.
+    the expected decrease of its objective is below the fraction `tol` of it: with infinity, after the first step.
 
     Examples
     --------
@@ -74,7 +72,7 @@ def fit_one_vs_rest(
     >>> (decision_function(features, weights) > 0).ravel().tolist()
     [False, False, True, True]
     """
-    solver = _NewtonSolver(features, members, C, _balance(members) if balanced else None, slow)
+    solver = _NewtonSolver(features, members, C, _balance(members) if balanced else None)
     active = np.arange(members.shape[1])
     for _ in range(_MAX_STEPS):
         active = active[solver.step(active, tol)]
@@ -96,15 +94,8 @@ def _balance(members: Bools) -> Floats:
 class _NewtonSolver:
     """The current weights, with the scores, objectives and Hessians that belong to them, for each class."""
 
-    def __init__(
-        self,
-        features: Features,
-        members: Bools,
-        C: float,  # noqa: N803
-        balance: Floats | None,
-        slow: float,
-    ) -> None:
-        self.features, self.members, self.C, self.balance, self.slow = features, members, C, balance, slow
+    def __init__(self, features: Features, members: Bools, C: float, balance: Floats | None) -> None:  # noqa: N803
+        self.features, self.members, self.C, self.balance = features, members, C, balance
         n, classes = members.shape
         self.weights, self.scores = np.zeros((features.shape[1], classes)), np.zeros((n, classes))
         self.objectives = np.full(classes, C * n * np.log(2))
@@ -130,7 +121,7 @@ class _NewtonSolver:
         steps = np.empty_like(gradients)
         decreases = np.full(len(active), np.inf)
         for update in (False, True):
-            slow = decreases > self.slow * self.decreases[active]
+            slow = decreases > _SLOW * self.decreases[active]
             if update:
                 self._update_hessians(active[slow])
             for i in np.flatnonzero(slow):
