@@ -85,6 +85,47 @@ def mean_loss(rows: list[dict[str, Any]], studies: list[dict[str, Any]], score: 
     return statistics.mean(loss(rows, key_of(study), score) for study in studies)
 
 
+def parts() -> str:
+    """Regrets of studies by labels on parts of the scores: to the best on the same part, and to that on the others."""
+    by_network: dict[str, list[dict[str, Any]]] = {}
+    for row in load("choosing")["parts"].records():
+        by_network.setdefault(row["network"], []).append(row)
+    studies: dict[str, dict[int, tuple[str, int, str]]] = {}
+    for row in load("choosing")["studies"].records():
+        if row["by"] == "labels":
+            studies.setdefault(row["network"], {})[row["seed"]] = key_of(row)
+    lines, losses = [], []
+    for name, rows in by_network.items():
+        scores = {key_of(row): row for row in rows}
+        splits = [f"micro_f1@90%, {half} splits" for half in ("even", "odd")]
+        every = list(studies[name].values())
+        values = [part_loss(scores, [every] * 2, splits, crossed) for crossed in (False, True)]
+        seeds = [seed for seed in studies[name] if f"unseen, seed {seed}" in rows[0]]
+        chosen, unseen = [[studies[name][seed]] for seed in seeds], [f"unseen, seed {seed}" for seed in seeds]
+        values += [part_loss(scores, chosen, unseen, crossed) for crossed in (False, True)]
+        losses.append(values)
+        lines.append([name, "yes" if name in CHOSEN_ON else "no", *(f"{value:.3f}" for value in values)])
+    means = [f"{statistics.mean(column):.3f}" for column in zip(*losses, strict=True)]
+    header = ["network", "criterion chosen on it", "90 % of labels, below the best", "below the best by other splits"]
+    header += ["unseen labels, below the best", "below the best by other seeds"]
+    return markdown(header, [*lines, ["**mean**", "", *means]])
+
+
+def part_loss(
+    scores: dict[tuple[str, int, str], dict[str, Any]],
+    chosen: list[list[tuple[str, int, str]]],
+    columns: list[str],
+    crossed: bool,
+) -> float:
+    """How much choices are below the best candidate by the mean of the same columns, or by that of the other ones."""
+    losses = []
+    for keys, column in zip(chosen, columns, strict=True):
+        judges = [other for other in columns if other != column] if crossed else columns
+        best = max(scores.values(), key=lambda row: sum(row[judge] for judge in judges))
+        losses += [float(best[column] - scores[key][column]) for key in keys]
+    return statistics.mean(losses)
+
+
 def most_chosen(studies: list[dict[str, Any]]) -> str:
     family, window, kind = statistics.mode(key_of(study) for study in studies)
     return f"{family}, window {window}, {'no ' * (kind == 'none')}filter"
@@ -111,11 +152,12 @@ def setup() -> str:
     table = load("choosing")["candidates"]
     count = len({row["network"] for row in table.records()})
     version = table.origin.rpartition("efge ")[2]
+    listed = ", ".join(dict.fromkeys(row["network"] for row in load("choosing")["parts"].records()))
     return (
-        f"Measured on {table.measured} with efge {version} on {count} networks ({table.machine}): one training seed, "
-        "three to five splits of the labels, mean Micro-F1 at 10, 50 and 90 % of the labels. Differences below .01 are "
-        "often noise, and the best of 24 candidates is best partly by chance. Times are processor seconds of one "
-        "thread, in units of a fit of `EFGE()`."
+        f"Measured on {table.measured} with efge {version} on {count} networks ({table.machine}): mean Micro-F1 at 10, "
+        f"50 and 90 % of the labels, of three training seeds and four to ten splits of the labels on {listed}, and of "
+        "one seed and three to five splits on the others. The best of 24 candidates is best partly by chance, the more "
+        "so the fewer splits there are. Times are processor seconds of one thread, in units of a fit of `EFGE()`."
     )
 
 
@@ -130,6 +172,7 @@ def missing_links() -> str:
 BLOCKS: dict[str, Callable[[], str]] = {
     "choosing setup": setup,
     "choosing regrets": regrets,
+    "choosing parts": parts,
     "choosing criteria": criteria,
     "missing links": missing_links,
 }

@@ -16,6 +16,7 @@ import pytest
 
 import figures
 import figures_bench
+import figures_choosing
 import records
 import reproduction
 
@@ -28,6 +29,15 @@ PAGES = figures.pages()
 def test_a_page_shows_what_the_records_have(page):
     text = page.read_text("utf-8")
     assert figures.filled(text, page.name) == text, "run make figures"
+
+
+def test_a_loss_to_the_best_by_other_splits_does_not_grow_by_what_was_best_by_chance():
+    lucky, steady = ("poisson", 1, "filter"), ("poisson", 5, "filter")
+    scores = {lucky: {"even": 0.9, "odd": 0.5}, steady: {"even": 0.6, "odd": 0.7}}
+    loss = figures_choosing.part_loss
+    assert loss(scores, [[steady], [steady]], ["even", "odd"], crossed=False) == pytest.approx((0.3 - 0.2) / 2)
+    assert loss(scores, [[steady], [steady]], ["even", "odd"], crossed=True) == pytest.approx((0.0 - 0.2) / 2)
+    assert loss(scores, [[steady, lucky], []], ["even", "odd"], crossed=True) == pytest.approx((0.0 - 0.3) / 2)
 
 
 def test_a_figure_that_was_typed_by_hand_is_noticed():

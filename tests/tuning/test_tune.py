@@ -13,6 +13,7 @@ import networkx as nx
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score, roc_auc_score
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import efge
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
@@ -83,6 +84,15 @@ def test_an_interrupted_study_continues_and_has_the_same_result(study, tmp_path,
     assert scores_of(continued) == scores_of(study)
     assert len(started) == 10 - kept
     assert sorted(path.name for path in tmp_path.iterdir()) == ["study.json", "table.csv", "trials"]
+
+
+def test_a_quick_score_in_a_folder_is_not_taken_for_a_full_one(tmp_path):
+    """The first round has all walks already, where they are few or a window is small, but scores are quick ones."""
+    space = {"window": [1, 2, 3, 4, 5], "dim": [4], "walks_per_node": [1]}
+    alone = efge.tune(GRAPH, LABELS, space=space, threads=1)
+    kept = efge.tune(GRAPH, LABELS, space=space, threads=1, folder=tmp_path)
+    assert scores_of(kept) == scores_of(alone)
+    assert len(list((tmp_path / "trials").glob("*.json"))) == 8
 
 
 @pytest.mark.slow
@@ -166,6 +176,21 @@ def test_labels_that_nothing_is_chosen_by_change_nothing_that_is_chosen(monkeypa
     assert plain.expected != other.expected
     assert plain.n_expected == 12
     assert plain.metric == ("micro_f1 (counts known)" if several else "micro_f1")
+
+
+def test_what_to_expect_is_computed_by_one_thread_of_matrix_products(monkeypatch):
+    """Several threads round otherwise, and wait for each other where processors are busy."""
+    seen = []
+
+    def evaluate(self, *arguments, **options):
+        seen.append([pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"])
+        return dict.fromkeys(self.metrics, 0.5)
+
+    monkeypatch.setattr(LabelTask, "_evaluate", evaluate)
+    with threadpool_limits(2, "blas"):
+        LabelTask(GRAPH, LABELS, 0, 1.0).last_scores(efge.Embedding(np.zeros((len(GRAPH), 2))))
+    assert seen
+    assert set(seen[0]) == {1}
 
 
 def test_every_fold_has_its_part_of_every_class():

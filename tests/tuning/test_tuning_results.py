@@ -10,9 +10,10 @@ import pytest
 import efge
 from efge.evaluation.labels import as_targets
 from efge.tuning.advice import advise, explain_windows
-from efge.tuning.halving import count_trials, limit_by_fits, limit_by_time, plan_rounds
+from efge.tuning.halving import count_trials, limit_by_fits, limit_by_time, plan_rounds, walks_of, work_of
 from efge.tuning.results import Results
 from efge.tuning.space import make_candidates
+from efge.tuning.trials import group_by_training
 from helpers import planted_communities
 
 
@@ -105,13 +106,27 @@ def test_there_are_never_more_trials_than_fits(fits):
     assert count == 40 or count_trials(plan_rounds(count + 1)) > fits
 
 
+def test_a_part_of_the_walks_has_as_many_pairs_for_every_window_as_for_the_usual_one():
+    """Small windows would look worse than they are."""
+    pairs = {1: 18, 2: 34, 5: 70, 10: 90}  # of a walk of 10 nodes
+    for window, count in pairs.items():
+        walks = walks_of(efge.EFGE(window=window, walks_per_node=120), 1 / 10)
+        assert walks * count == pytest.approx(12 * 70, abs=count / 2)
+        assert walks_of(efge.EFGE(window=window, walks_per_node=120)) == 120
+    assert walks_of(efge.EFGE(window=1, walks_per_node=6), 1 / 2) == 6
+    assert walks_of(efge.EFGE(window="auto", walks_per_node=9), 1 / 3) == 3
+    assert walks_of(efge.EFGE(window=50, walk_length=100, walks_per_node=2), 1 / 3) == 1
+    short, full = (work_of(make_candidates({"window": 2})[0], fraction) for fraction in (1 / 3, 1.0))
+    assert short / full == 8 / 12
+
+
 def test_a_longer_budget_lets_more_candidates_take_part():
-    works = [1.0, 0.2, 0.4, 1.3] * 5
-    counts = [limit_by_time(works, budget, seconds_per_work=2.0) for budget in (1, 10, 20, 40, 400)]
+    trainings = group_by_training(make_candidates({"window": [5, 1, 2, 10], "p": [1, 2, 3, 4, 5]}))
+    counts = [limit_by_time(trainings, budget, seconds_per_work=2.0) for budget in (1, 10, 20, 40, 400)]
     assert counts == sorted(counts)
     assert (counts[0], counts[-1]) == (1, 20)
     with pytest.raises(efge.EvaluationError, match="a budget is a positive number of seconds; got 0"):
-        limit_by_time(works, 0, 1.0)
+        limit_by_time(trainings, 0, 1.0)
 
 
 def test_advice_says_what_to_use_and_what_matters():

@@ -12,6 +12,7 @@ from efge.tuning.space import Candidate
 # Walks of a full trial, if the number is not a parameter of the space, and the fraction of them in the first round.
 FULL_WALKS = 12
 FIRST_FRACTION = 1 / 3
+_USUAL_WINDOW, _USUAL_LENGTH = 5, 10
 _KEPT = 3
 _FINALISTS = 2
 # Repeats of all trainings, if there are so few.
@@ -71,31 +72,64 @@ def limit_by_fits(n: int, fits: int | None, repeats: int = 2) -> int:
     return max((count for count in range(1, n + 1) if count_trials(plan_rounds(count, repeats)) <= fits), default=1)
 
 
-def limit_by_time(works: Sequence[float], budget: float | None, seconds_per_work: float, repeats: int = 2) -> int:
-    """Return how many trainings, in their order, can take part if all rounds are to end within a number of seconds.
+def planned_work(trainings: Sequence[Training], rounds: Sequence[Round]) -> float:
+    """Return the work of rounds, the first of which has these trainings; later ones have trainings of mean work."""
+    first, mean = rounds[0], sum(work_of(training[0]) for training in trainings) / len(trainings)
+    known = len(first.repeats) * sum(work_of(training[0], first.fraction) for training in trainings)
+    return known + mean * sum(one.fraction * len(one.repeats) * one.trainings for one in rounds[1:])
 
-    Later rounds are assumed to keep trainings of mean work.
+
+def limit_by_time(trainings: Sequence[Training], budget: float, seconds_per_work: float, repeats: int = 2) -> int:
+    """Return how many trainings, in their order, can take part if all rounds are to end within a number of seconds.
 
     Examples
     --------
-    >>> limit_by_time([1.0] * 12, 1000.0, 1.0), limit_by_time([1.0] * 12, 11.0, 1.0)
+    >>> import efge
+    >>> trainings = [[Candidate(efge.EFGE(window=5, p=p))] for p in range(1, 13)]
+    >>> limit_by_time(trainings, 1000.0, 1.0), limit_by_time(trainings, 11.0, 1.0)
     (12, 9)
     """
-    if budget is None:
-        return len(works)
     if not 0 < budget < math.inf:
         raise EvaluationError(f"a budget is a positive number of seconds; got {budget!r}")
     fitting = 1
-    for n in range(2, len(works) + 1):
-        mean = sum(works[:n]) / n
-        planned = sum(one.fraction * len(one.repeats) * one.trainings * mean for one in plan_rounds(n, repeats))
-        if planned * seconds_per_work <= _PLANNED * budget:
+    for n in range(2, len(trainings) + 1):
+        if planned_work(trainings[:n], plan_rounds(n, repeats)) * seconds_per_work <= _PLANNED * budget:
             fitting = n
     return fitting
 
 
-def work_of(candidate: Candidate) -> float:
-    """Return how long a full training takes, in units of an EFGE with a window of 5 and 128 dimensions.
+def walks_of(estimator: Any, fraction: float = 1.0) -> int:
+    """Return the number of walks from each node in a trial on a fraction of them.
+
+    A walk has few pairs for a small window. If there are also few walks, small windows look worse than they are. So a
+    fraction of the walks is that for a window of 5, and all windows have about as many pairs, from all walks at most.
+
+    Examples
+    --------
+    >>> import efge
+    >>> [walks_of(efge.EFGE(window=window), 1 / 3) for window in (1, 2, 5, 10)]
+    [12, 8, 4, 3]
+    """
+    walks = FULL_WALKS if estimator.walks_per_node == "auto" else int(estimator.walks_per_node)
+    if fraction == 1:
+        return walks
+    length = int(estimator.walk_length)
+    ratio = _pairs_of_walk(_USUAL_WINDOW, length) / _pairs_of_walk(_window_of(estimator), length)
+    return min(max(round(fraction * walks * ratio), 1), walks)
+
+
+def _window_of(estimator: Any) -> int:
+    return _USUAL_WINDOW if estimator.window == "auto" else int(estimator.window)
+
+
+def _pairs_of_walk(window: int, length: int) -> int:
+    """Return the number of pairs of a walk, 1 at least: a window or a length that is an error is so in the trial."""
+    window = min(window, length - 1)
+    return max(2 * window * length - window * (window + 1), 1)
+
+
+def work_of(candidate: Candidate, fraction: float = 1.0) -> float:
+    """Return how long a training takes, in units of a full one of EFGE with a window of 5 and 128 dimensions.
 
     Examples
     --------
@@ -105,9 +139,7 @@ def work_of(candidate: Candidate) -> float:
     """
     estimator: Any = candidate.estimator
     if not hasattr(estimator, "walk_length"):
-        return 1.0
-    walks = FULL_WALKS if estimator.walks_per_node == "auto" else int(estimator.walks_per_node)
-    length, window = int(estimator.walk_length), 5 if estimator.window == "auto" else int(estimator.window)
-    window = min(window, length - 1)
-    pairs = 2 * window * length - window * (window + 1)
-    return walks / FULL_WALKS * pairs / 70 * int(estimator.dim) / 128
+        return fraction
+    pairs = _pairs_of_walk(_window_of(estimator), int(estimator.walk_length))
+    usual = _pairs_of_walk(_USUAL_WINDOW, _USUAL_LENGTH)
+    return walks_of(estimator, fraction) / FULL_WALKS * pairs / usual * int(estimator.dim) / 128

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import math
 import threading
 import time
 import warnings
@@ -27,7 +26,7 @@ from efge.parallel import single_threaded_blas
 from efge.system import available_memory, available_threads
 from efge.training.tables import Floats, start_from_factors, starts_from_factors
 from efge.training.trainer import train
-from efge.tuning.halving import FULL_WALKS, Training, work_of
+from efge.tuning.halving import Training, walks_of, work_of
 from efge.tuning.space import Candidate
 from efge.tuning.tasks import LabelTask, LinkTask, Values
 from efge.walks.walks import Walks
@@ -49,7 +48,7 @@ class Trial(NamedTuple):
     @property
     def work(self) -> float:
         """Expected time, in units of a full training with default settings."""
-        return self.fraction * work_of(self.candidates[0])
+        return work_of(self.candidates[0], self.fraction)
 
 
 class Outcome(NamedTuple):
@@ -176,16 +175,17 @@ class TrialRunner:
         """Return the number of walks of a trial; None if the estimator's own setting is used."""
         if not hasattr(model, "walks_per_node"):
             return None
-        if model.walks_per_node == "auto":
+        if model.walks_per_node == "auto" and fraction == 1 and isinstance(self.task, LabelTask):
             # Vectors that labels are to choose are those of the final model: some families need more walks than others.
-            own = fraction == 1 and isinstance(self.task, LabelTask)
-            return None if own else math.ceil(fraction * FULL_WALKS)
-        return math.ceil(fraction * int(model.walks_per_node))
+            return None
+        return walks_of(model, fraction)
 
     def config(self, trial: Trial) -> dict[str, Any]:
         """Return all that the scores of a trial depend on, besides filters."""
         walks = self._walks(trial.candidates[0].estimator, trial.fraction)
-        return self._config | {"training": trial.candidates[0].training(), "walks": walks, "repeat": trial.repeat}
+        # With a small window, a fraction of the walks may be all of them, but scores are quick ones.
+        place = {"fraction": trial.fraction, "repeat": trial.repeat}
+        return self._config | {"training": trial.candidates[0].training(), "walks": walks} | place
 
     def _path(self, trial: Trial) -> Path:
         digest = hashlib.sha256(json.dumps(self.config(trial), sort_keys=True).encode()).hexdigest()[:16]

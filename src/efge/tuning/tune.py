@@ -24,7 +24,7 @@ from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
 from efge.models.efge import EFGE, choose_window
 from efge.tuning.advice import advise, explain_windows
-from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds
+from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds, planned_work
 from efge.tuning.results import Results
 from efge.tuning.space import Candidate, make_candidates
 from efge.tuning.study import Study
@@ -34,7 +34,7 @@ from efge.tuning.trials import Outcome, Task, Trial, TrialRunner, group_by_train
 Progress = Callable[[float, float, str], None]
 
 # A candidate whose score is so much below that of another one of the same training takes no further part.
-_FAR_BEHIND = 0.02
+_FAR_BEHIND = 0.01
 
 
 def tune(  # noqa: PLR0913
@@ -59,10 +59,11 @@ def tune(  # noqa: PLR0913
     graph, and scored by cross-validation of a classifier on four fifths of the labelled nodes; the last fifth, which
     nothing is chosen by, then says what to expect.
 
-    All candidates are trained on 4 walks first. Without labels, the better third of them is then trained on 12, and the
+    All candidates are trained on a third of the walks first: 4 from each node for a window of 5, and for others as many
+    as make about as many pairs. Without labels, the better third of candidates is then trained on 12 walks, and the
     best two once more with other held-out edges; with labels, the better third is fitted as the best one will be, and
-    the defaults are chosen unless another candidate is better by more than a standard error. The defaults are always
-    trained to the end, if they are in the space.
+    the defaults are chosen unless another candidate is better by more than a quarter of a standard error. The defaults
+    are always trained to the end, if they are in the space.
     Candidates that differ only in their filter share a training. With one thread, a study of the default space takes
     about as long as ten fits of ``EFGE()``. The same seed gives the same study at any number of threads, also if it was
     interrupted.
@@ -213,16 +214,12 @@ class _Search:
         first = plan_rounds(count, self.task.repeats)[0]
         trial = Trial(tuple(self.trainings[0]), first.fraction, 0)
         (outcome,) = runner.run([trial], lambda trial, outcome: None)
-        works = [Trial(tuple(training), 1.0, 0).work for training in self.trainings[:count]]
         rate = outcome.seconds / trial.work / runner.threads
-        return limit_by_time(works, budget, rate, self.task.repeats)
+        return limit_by_time(self.trainings[:count], budget, rate, self.task.repeats)
 
     def _plan_work(self, current: Sequence[Training], rounds: Sequence[Round]) -> None:
         """Update the total work: what this round will do is known, what later ones will do is about the mean."""
-        works = [Trial(tuple(training), 1.0, 0).work for training in current]
-        mean = sum(works) / len(works)
-        self.total = self.done + rounds[0].fraction * len(rounds[0].repeats) * sum(works)
-        self.total += sum(one.fraction * len(one.repeats) * one.trainings * mean for one in rounds[1:])
+        self.total = self.done + planned_work(current, rounds)
         self.progress(self.done, self.total, "")
 
     def _run_round(self, runner: TrialRunner, current: Sequence[Training], one: Round) -> None:
