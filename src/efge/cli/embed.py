@@ -179,7 +179,7 @@ def embed(
         return
     run = runs.resolve_run(config, settings, allow_code)
     if tune:
-        from efge.cli.tune import check_tunable
+        from efge.cli.tune import check_tunable, tune_run
 
         check_tunable(run, settings)
     partition_options = _partition_options(run, execution)
@@ -194,8 +194,6 @@ def embed(
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
     log_verbose(f"{run.graph}: {network!r}")
     if tune:
-        from efge.cli.tune import tune_run
-
         estimator = tune_run(run, network)
     log_verbose(repr(estimator))
     start = time.perf_counter()

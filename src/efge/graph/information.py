@@ -106,7 +106,7 @@ def _find_chances(graph: Graph) -> _Chances:
     first, second = np.zeros(graph.n_nodes), np.zeros(graph.n_nodes)
     for before, after in ((start, first), (first, second)):
         for rows, columns, weights in _edges(graph, exponent):
-            np.add.at(after, columns, before[rows] * (weights / out_weight[rows]))
+            np.add.at(after, columns, before[rows] * _divide(weights, out_weight[rows]))
     return _Chances(exponent, out_weight, start, first, second / (second.sum() or 1.0))
 
 
@@ -122,6 +122,11 @@ def _edges(graph: Graph, exponent: int) -> Iterator[tuple[Rows, Rows, Floats]]:
 def _weights(graph: Graph, entries: Rows | slice, exponent: int) -> Floats:
     weights: Floats = np.ones(1) if graph.weights is None else np.ldexp(graph.weights[entries], -exponent)
     return weights
+
+
+def _divide(weights: Floats, sums: Floats) -> Floats:
+    """Return the quotients; 0 where weights are so far below the largest one that they have become 0."""
+    return np.divide(weights, sums, out=np.zeros(len(sums)), where=sums > 0)
 
 
 def _take_step(graph: Graph, nodes: Rows, chances: _Chances, random: np.random.Generator) -> tuple[Rows, Floats]:
@@ -152,7 +157,7 @@ def _two_step_information(graph: Graph, nodes: Rows, ends: Rows, chances: _Chanc
     first_step = _weights(graph, entries, chances.exponent) / chances.out_weight[nodes[pair]]
     found = find_edges(graph, middle, ends[pair])
     joined = found >= 0
-    second_step = _weights(graph, found[joined], chances.exponent) / chances.out_weight[middle[joined]]
+    second_step = _divide(_weights(graph, found[joined], chances.exponent), chances.out_weight[middle[joined]])
     together = np.bincount(pair[joined], first_step[joined] * second_step, n_pairs)
     goes_on = np.bincount(pair, first_step * (chances.out_weight[middle] > 0), n_pairs)
     return float(np.log(together / (goes_on * chances.second[ends])).mean())

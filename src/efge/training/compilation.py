@@ -73,7 +73,7 @@ def _arguments() -> tuple[Any, ...]:
     table, key = np.zeros((0, 0), np.float32), np.uint64(0)
     work = kernel.Work(int32, int64, int64, key, key, 0)
     model = kernel.Model(table, table, np.zeros((0, 0, 0), np.float32), uint32, int32, int64, int32, float32)
-    config = kernel.SGDConfig(1, False, 1, 1, 1, 1, 0.0, 0.0, 0.0, 0.0, 0.0)
+    config = kernel.SGDConfig(1, 1, 1, 1, 1, 1, 0.0, 0.0, 0.0, 0.0, 0.0)
     rows = Round(
         row_node=int32,
         row_location=int64,
