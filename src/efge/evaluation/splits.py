@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import EvaluationError, GraphError, check_choice, check_folder_path, is_number
-from efge.graph.bipartite import has_two_kinds, two_sides
+from efge.graph.bipartite import sides_of_kinds
 from efge.graph.build import graph_from_edges
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -105,9 +105,7 @@ class LinkSplit:
     def _joins_sides(self) -> bool:
         """Return whether the graph is bipartite and every negative pair joins its sides."""
         pairs = np.concatenate([self.train_non_edges, self.test_non_edges])
-        if not len(pairs) or not has_two_kinds(self.graph):
-            return False
-        side = two_sides(self.graph)
+        side = sides_of_kinds(self.graph) if len(pairs) else None
         return side is not None and bool(may_pair(pairs[:, 0], pairs[:, 1], side).all())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -254,7 +252,7 @@ def find_sides(graph: Graph, sides: Any) -> Sides | None:
     if isinstance(sides, str):
         if sides != "auto":
             raise EvaluationError(f"sides is 'auto', None, or the names of the nodes of one side; got {sides!r}")
-        return two_sides(graph) if has_two_kinds(graph) else None
+        return sides_of_kinds(graph)
     side = np.zeros(graph.n_nodes, np.int8)
     side[graph.rows(list_names("sides", sides))] = 1
     sources = np.repeat(np.arange(graph.n_nodes), graph.degrees)

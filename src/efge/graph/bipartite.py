@@ -45,6 +45,20 @@ def two_sides(graph: Graph) -> npt.NDArray[np.int8] | None:
     return sides
 
 
+def sides_of_kinds(graph: Graph) -> npt.NDArray[np.int8] | None:
+    """Return the side of each node if a graph has two kinds of nodes (see :func:`has_two_kinds`), else None.
+
+    Examples
+    --------
+    >>> import efge
+    >>> sides_of_kinds(efge.as_graph([(0, 1), (1, 2), (2, 3), (3, 0)])).tolist()
+    [0, 1, 0, 1]
+    >>> sides_of_kinds(efge.as_graph([(0, 1), (1, 2), (2, 3)]))
+    """
+    is_forest = graph.n_edges <= graph.n_nodes - graph.n_components
+    return None if is_forest else two_sides(graph)
+
+
 def has_two_kinds(graph: Graph) -> bool:
     """Return whether a graph is bipartite and has cycles: a tree always has two sides, which need not mean anything.
 
@@ -55,5 +69,4 @@ def has_two_kinds(graph: Graph) -> bool:
     >>> has_two_kinds(efge.as_graph(square)), has_two_kinds(efge.as_graph(path))
     (True, False)
     """
-    is_forest = graph.n_edges <= graph.n_nodes - graph.n_components
-    return not is_forest and two_sides(graph) is not None
+    return sides_of_kinds(graph) is not None

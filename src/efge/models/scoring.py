@@ -19,7 +19,7 @@ from efge.errors import check_positive_integers
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.families.odds import log_odds
-from efge.graph.bipartite import NO_SIDE, has_two_kinds, two_sides
+from efge.graph.bipartite import NO_SIDE, sides_of_kinds
 from efge.graph.graph import Graph
 from efge.graph.names import list_names, split_pairs
 from efge.models.base import NodeEmbedder
@@ -152,7 +152,7 @@ class PairScorer(NodeEmbedder):
 
     def _sides(self, graph: Graph) -> npt.NDArray[np.int8] | None:
         """Return the side of each row in a bipartite graph that has cycles, and -1 for nodes that are not in it."""
-        sides = two_sides(graph) if has_two_kinds(graph) else None
+        sides = sides_of_kinds(graph)
         if sides is None:
             return None
         rows = self.embedding_._index.rows(graph)
