@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -50,6 +50,8 @@ _BELOW_CHANCE = dict.fromkeys(FEATURES, _NO_TRANSFER) | {
     "cosine": "linked nodes point away from each other; use hadamard, or another family or window",
     "dot": "linked nodes have smaller scores than others; use hadamard, or another family or window",
 }
+# A difference of fewer standard errors is noise.
+_NOISE = 2.0
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
 _CHUNK = 1 << 16
 
@@ -123,7 +125,8 @@ def link_prediction(  # noqa: PLR0913
     -------
     LinkScores
         ``auc``, ``average_precision`` and ``hits@k`` on the test pairs. A note is added if fewer edges than requested
-        could be removed, and where a feature of a model is worse than chance.
+        could be removed, where a feature of a model is worse than chance, and where a heuristic is better than every
+        feature.
 
     Examples
     --------
@@ -157,7 +160,9 @@ def link_prediction(  # noqa: PLR0913
             results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
-    return LinkScores(("method", "features"), raw, (*notes, *_notes_below_chance(raw), *_notes_at_chance(raw)))
+    pairs = sum(min(len(split.test_edges), len(split.test_non_edges)) for split in splits)
+    about = (*_notes_below_chance(raw), *_notes_at_chance(raw), *_notes_on_heuristics(raw, pairs))
+    return LinkScores(("method", "features"), raw, (*notes, *about))
 
 
 def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
@@ -177,6 +182,40 @@ def _notes_at_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
             f"No method tells removed edges from other pairs (the best AUC is {best:.2f}, chance gives .5): links look"
             " random, or too few edges are left to learn from."
         )
+
+
+def _notes_on_heuristics(raw: Mapping[Case, Mapping[str, Floats]], pairs: int) -> Iterator[str]:
+    """Yield a note if a heuristic is better than every feature of every model, by more than noise."""
+    means = {case: summarize(metrics["auc"]).mean for case, metrics in raw.items()}
+    features = [mean for (_, feature), mean in means.items() if feature != "-"]
+    name, best = max(
+        ((case[0], mean) for case, mean in means.items() if case[1] == "-"), key=_second, default=("", 0.0)
+    )
+    if features and best >= RANDOM and exceeds_noise(best, max(features), pairs):
+        span = f"{min(features):.3f} to {max(features):.3f}" if len(features) > 1 else f"{features[0]:.3f}"
+        yield (
+            f"{name} ({best:.3f}) is better than every feature of the vectors ({span}): predict links of this graph by"
+            " the heuristic, or try other models; to trust these vectors, measure the task that you need them for."
+        )
+
+
+def _second(pair: tuple[Hashable, float]) -> float:
+    return pair[1]
+
+
+def exceeds_noise(first: float, second: float, pairs: int) -> bool:
+    """Return whether an AUC is larger than another one by two standard errors of their difference.
+
+    Each is from so many edges and as many other pairs. Its variance is at most AUC (1 - AUC) / pairs, and that of the
+    difference at most the sum of both, if the two methods tend to be right about the same pairs.
+
+    Examples
+    --------
+    >>> exceeds_noise(0.9804, 0.9781, 51), exceeds_noise(0.758, 0.61, 500)
+    (False, True)
+    """
+    variances = (first * (1 - first) + second * (1 - second)) / max(pairs, 1)
+    return first - second > _NOISE * float(np.sqrt(variances))
 
 
 def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
