@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -254,3 +255,10 @@ def test_diagnostics_do_not_load_scikit_learn():
     code = f"import sys, efge; {fit}; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"
+
+
+def test_diagnostics_are_shown_with_four_digits():
+    shown = repr(efge.HOPE(dim=2, seed=0).fit(nx.karate_club_graph()).diagnostics_)
+    assert shown.startswith("Diagnostics(separation=0.")
+    assert "zero_vectors=0" in shown
+    assert not re.search(r"\d\.\d{5}", shown)

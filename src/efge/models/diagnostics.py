@@ -48,7 +48,7 @@ _CHANCE, _CLEAR_SEPARATION = (0.4, 0.6), 0.95
 _USUAL_RATES = (0.01, 0.1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnostics:
     """What a fit's vectors look like, and what they say about the graph; all figures come from small samples.
 
@@ -98,6 +98,9 @@ class Diagnostics:
     log_likelihood: float | None = None
     constant_log_likelihood: float | None = None
     recent_gain: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Diagnostics({', '.join(f'{name}={value}' for name, value in self.to_dict().items())})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that apply to the model, by name, with four digits.
