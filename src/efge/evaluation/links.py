@@ -23,6 +23,7 @@ from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.predictability import LOOK_RANDOM, RANDOM
 from efge.random import check_seed
@@ -138,7 +139,7 @@ def link_prediction(  # noqa: PLR0913
     True
     """
     check_positive_integers(repeats=repeats, hits=hits)
-    named_models = _by_name(models)
+    named_models = models_by_name(models)
     features = _check_known("feature", features, ALL_FEATURES)
     _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
@@ -233,7 +234,15 @@ def _check_likelihood(models: Mapping[str, Any], features: list[str]) -> None:
             raise EvaluationError(f"{name} has no likelihood of pairs; add another feature, such as hadamard")
 
 
-def _by_name(models: Any) -> dict[str, Any]:
+def models_by_name(models: Any) -> dict[str, Any]:
+    """Return estimators by their names; raise an EvaluationError if they are something else.
+
+    Examples
+    --------
+    >>> import efge
+    >>> models_by_name([efge.HOPE(), efge.EFGE("normal")])
+    {'HOPE': HOPE(), 'EFGE normal': EFGE(family='normal')}
+    """
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
         _check_estimators(named.values())
@@ -268,6 +277,24 @@ def _score_models(
     report: Callable[[int], None],
 ) -> Iterator[tuple[Case, Floats]]:
     """Fit a copy of each model, and yield the scores of the test pairs, edges first, for each of the features."""
+    for name, copy in fit_copies(models, split.graph, seed):
+        for feature in features:
+            if feature != LIKELIHOOD:
+                yield (name, feature), pair_scores(copy.embedding_, split, feature, C)
+            elif hasattr(copy, "score_pairs"):
+                yield (name, feature), copy.score_pairs(split.graph.names[_test_pairs(split)])
+        report(1)
+
+
+def fit_copies(models: Mapping[str, Any], graph: Graph, seed: int) -> Iterator[tuple[str, Any]]:
+    """Yield a copy of each model that is fitted to a graph; its seed is the model's own, if it has one, plus a number.
+
+    Examples
+    --------
+    >>> import efge
+    >>> [(name, copy.seed) for name, copy in fit_copies({"hope": efge.HOPE(2, seed=5)}, efge.as_graph([(0, 1)]), 3)]
+    [('hope', 8)]
+    """
     from sklearn.base import clone
 
     for name, model in models.items():
@@ -278,13 +305,8 @@ def _score_models(
         with warnings.catch_warnings():
             # The scores themselves say whether links can be predicted.
             warnings.filterwarnings("ignore", f".*{LOOK_RANDOM}", QualityWarning)
-            copy.fit(split.graph)
-        for feature in features:
-            if feature != LIKELIHOOD:
-                yield (name, feature), pair_scores(copy.embedding_, split, feature, C)
-            elif hasattr(copy, "score_pairs"):
-                yield (name, feature), copy.score_pairs(split.graph.names[_test_pairs(split)])
-        report(1)
+            copy.fit(graph)
+        yield name, copy
 
 
 def _score_heuristics(
