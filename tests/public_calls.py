@@ -31,7 +31,7 @@ FITTED = object()
 # Results and settings that functions return or take as they are; nobody's input is checked when they are made.
 RECORDS = {
     "Alignment", "BenchmarkScores", "ClassificationScores", "Dataset", "Diagnostics", "Drift", "LinkScores",
-    "LinkSplit", "Memory", "NeighborIndex", "Progress", "Study",
+    "LinkSplit", "Memory", "NeighborIndex", "Progress", "RecommendationScores", "Study",
 }  # fmt: skip
 # Called by training, or by log_prob and gradient, with values that these have checked.
 INTERNAL = {
