@@ -22,6 +22,7 @@ import figures_newnodes
 import figures_precision
 import figures_predictability
 import figures_quality
+import figures_recommending
 import figures_scaling
 import figures_scores
 import figures_trials
@@ -35,6 +36,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **figures_precision.BLOCKS,
     **figures_predictability.BLOCKS,
     **figures_quality.BLOCKS,
+    **figures_recommending.BLOCKS,
     **figures_scaling.BLOCKS,
     **figures_scores.BLOCKS,
     **figures_trials.BLOCKS,

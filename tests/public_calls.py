@@ -31,7 +31,7 @@ FITTED = object()
 # Results and settings that functions return or take as they are; nobody's input is checked when they are made.
 RECORDS = {
     "Alignment", "BenchmarkScores", "ClassificationScores", "Dataset", "Diagnostics", "Drift", "LinkScores",
-    "LinkSplit", "Memory", "NeighborIndex", "Progress", "Study",
+    "LinkSplit", "Memory", "NeighborIndex", "Progress", "RecommendationScores", "Study",
 }  # fmt: skip
 # Called by training, or by log_prob and gradient, with values that these have checked.
 INTERNAL = {
@@ -224,6 +224,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "link_prediction": (efge.link_prediction, {"graph": GRAPH, "models": efge.HOPE(dim=2, seed=0), "test_size": 0.3,
         "negatives": "uniform", "repeats": 1, "features": ["dot"], "heuristics": ["katz"], "hits": 2, "C": 1.0,
         "seed": 0, "splits": None, "progress": None}),
+    "recommendation": (efge.recommendation, {"graph": [("u", 0), ("u", 1), ("v", 0), ("v", 1)],
+        "models": efge.HOPE(dim=2, seed=0), "k": 2, "users": None, "repeats": 1, "seed": 0, "progress": None}),
     "split_links": (efge.split_links, {"graph": GRAPH, "test_size": 0.3, "negatives": "uniform", "sides": "auto",
         "seed": 0}),
     "LinkSplit.save": (efge.split_links(GRAPH, 0.2).save, {"folder": "saved"}),

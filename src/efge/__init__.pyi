@@ -44,6 +44,8 @@ from .evaluation.labels import read_labels as read_labels
 from .evaluation.links import LinkScores as LinkScores
 from .evaluation.links import link_prediction as link_prediction
 from .evaluation.missing_links import missing_links as missing_links
+from .evaluation.recommendation import RecommendationScores as RecommendationScores
+from .evaluation.recommendation import recommendation as recommendation
 from .evaluation.splits import LinkSplit as LinkSplit
 from .evaluation.splits import split_links as split_links
 from .experiments.benchmark import benchmark as benchmark

@@ -57,6 +57,16 @@ def test_transform_averages_vectors_without_a_model(folder):
     )
 
 
+@pytest.mark.parametrize("source", ["model.npz", "v.npz"])
+def test_transform_says_how_many_new_vectors_are_zero(folder, source):
+    write_edges(folder / "far.txt", [(0, 100), (200, 300)])
+    done = run("transform", source, "far.txt", "-o", "far.npz", "--force", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    expected = "3 of them new, 2 with a vector of zeros, as no path links them to an old node\n"
+    assert done.stderr.endswith(expected)
+    assert not efge.Embedding.load(folder / "far.npz")[[200, 300]].vectors.any()
+
+
 def test_transform_never_replaces_its_model(folder):
     before = (folder / "model.npz").read_bytes()
     done = run("transform", "model.npz", "grown.txt", "-o", "model.npz", "--force", cwd=folder)

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 
 import efge
 from efge.evaluation.heuristics import HEURISTICS
-from efge.evaluation.links import ALL_FEATURES, FEATURES, link_metrics, link_prediction, pair_scores
+from efge.evaluation.links import ALL_FEATURES, FEATURES, exceeds_noise, link_metrics, link_prediction, pair_scores
 from efge.evaluation.splits import LinkSplit, split_links
 
 
@@ -213,3 +213,37 @@ def test_links_of_a_random_graph_are_noted_once_and_not_warned_about():
     assert sum("No method tells removed edges" in note for note in scores.notes) == 1
     grid = efge.link_prediction(nx.grid_2d_graph(15, 15), efge.HOPE(dim=8, seed=0), test_size=0.2, seed=0)
     assert not any("No method" in note for note in grid.notes)
+
+
+@pytest.mark.parametrize("repeats", [1, 3])
+def test_a_heuristic_that_is_better_than_every_feature_is_noted(repeats):
+    """Links of a preferential-attachment graph go to popular nodes, and are random but for that."""
+    graph = nx.barabasi_albert_graph(800, 4, seed=0)
+    options = {"features": ["cosine", "dot"], "test_size": 0.3, "repeats": repeats}
+    scores = link_prediction(graph, efge.EFGE(dim=16, window=2, walks_per_node=5), **options)
+    assert scores.summary("preferential-attachment", "-").mean > 0.65
+    (note,) = [note for note in scores.notes if "better than every feature" in note]
+    best = max(scores.summary(name, "-").mean for name in HEURISTICS)
+    low, high = sorted(scores.summary("EFGE poisson", feature).mean for feature in ("cosine", "dot"))
+    assert f"({best:.3f}) is better than every feature of the vectors ({low:.3f} to {high:.3f})" in note
+
+
+def test_vectors_that_are_better_or_as_good_get_no_such_note():
+    grid = link_prediction(nx.grid_2d_graph(15, 15), efge.ProNE(dim=16, seed=0), test_size=0.2, repeats=2)
+    assert max(grid.summary("ProNE", feature).mean for feature in FEATURES) > 0.8
+    small = link_prediction(nx.karate_club_graph(), efge.HOPE(dim=8, seed=0), test_size=0.2, repeats=1)
+    alone = link_prediction(nx.karate_club_graph(), {}, repeats=1)
+    for scores in (grid, small, alone):
+        assert not any("better than every feature" in note for note in scores.notes)
+
+
+def test_noise_is_two_standard_errors_of_a_simulated_difference():
+    """Two independent AUCs of the same truth differ by more in at most a few of a hundred experiments."""
+    random = np.random.default_rng(0)
+
+    def auc():
+        return link_metrics(np.concatenate([random.normal(1.0, size=60), random.normal(0.0, size=60)]), 60)["auc"]
+
+    exceeded = sum(exceeds_noise(*sorted((auc(), auc()), reverse=True), 60) for _ in range(300))
+    assert exceeded < 0.08 * 300
+    assert exceeds_noise(0.9, 0.6, 60)

@@ -336,6 +336,52 @@ def test_on_narrow_screens_the_panel_is_below_the_map(opened):
     assert aside["y"] >= stage["y"] + stage["height"]
 
 
+def extent_on_map(opened):
+    """Return the width and height that the nodes take, relative to those of the map, and the number outside."""
+    size = opened.page.evaluate("['clientWidth', 'clientHeight'].map((name) => document.getElementById('map')[name])")
+    places = opened.page.evaluate("explorer.drawnRows().map(explorer.nodePosition).map(({ x, y }) => [x, y])")
+    places = np.array(places) / size
+    return np.ptp(places, axis=0), int(((places < 0) | (places > 1)).any(axis=1).sum())
+
+
+def resize(opened, width, height):
+    """Change the size of the window, and wait until the map has that of its frame."""
+    opened.page.set_viewport_size({"width": width, "height": height})
+    opened.page.wait_for_timeout(300)
+    opened.until("document.getElementById('map')._fullLayout.width === document.getElementById('map').clientWidth")
+    opened.page.wait_for_timeout(300)
+
+
+def test_all_nodes_fill_the_map_after_any_change_of_its_size(opened):
+    for size in ((900, 600), (420, 900), (1400, 500), (900, 600)):
+        resize(opened, *size)
+        extent, outside = extent_on_map(opened)
+        assert outside == 0
+        assert extent.max() > 0.6, size
+    resize(opened, *WINDOW.values())
+
+
+def test_a_view_that_the_user_chose_stays_when_the_size_of_the_map_changes(opened):
+    actions = {
+        "wheel": lambda: (opened.page.mouse.move(500, 600), opened.page.mouse.wheel(0, -600)),
+        "button": lambda: opened.page.click("#zoom-in"),
+        "drag": lambda: opened.drag([(500, 600), (560, 640)]),
+    }
+    for name, act in actions.items():
+        opened.page.click("#fit")
+        opened.until("explorer.state.isFitted")
+        act()
+        opened.until("!explorer.state.isFitted")
+        opened.page.wait_for_timeout(300)
+        middle = np.mean(opened.state("view.x"))
+        resize(opened, 800, 600)
+        assert np.mean(opened.state("view.x")) == pytest.approx(middle, abs=0.05), name
+        assert not opened.state("isFitted")
+        resize(opened, *WINDOW.values())
+    opened.page.click("#fit")
+    assert opened.state("isFitted")
+
+
 def focused(opened):
     return opened.page.evaluate("document.activeElement.id || document.activeElement.textContent")
 
@@ -507,4 +553,31 @@ def test_names_are_there_when_a_page_opens_beside_their_nodes_and_without_a_colo
     ]
     # Of a small group, the points are visible: the name is above them.
     assert opened.gets_color(0, efge.explore.palette.LIGHT[0])
+    opened.close()
+
+
+def test_many_long_names_are_short_and_cover_no_other_group(browser, tmp_path):
+    """Forty-five groups on a grid, closer than their names are long."""
+    numbers = np.arange(45 * 9)
+    groups, members = numbers // 9, numbers % 9
+    places = np.stack([groups % 9 + (members % 3) * 0.2, (groups // 9) * 1.5 + (members // 3) * 0.2], axis=1)
+    labels = [f"{group} Department of Theoretical and Applied Engineering" for group in groups]
+    write_page(efge.Embedding(places), tmp_path / "page.html", labels=labels)
+    opened = BrowserPage(browser, tmp_path / "page.html")
+    opened.until("explorer.state.labelsDrawn > 0")
+    for width in (1200, 420):
+        resize(opened, width, 800)
+        shown = [place["shown"] for place in opened.state("places")]
+        drawn = [text for text in shown if text]
+        assert 5 < len(drawn) < 45
+        assert all(text.endswith("…") and len(text) <= (19 if width == 1200 else 10) for text in drawn)
+    # Names cover few points: without them, the map has hardly more pixels in the colors of groups.
+    resize(opened, 1200, 800)
+    colored = [0, 0]
+    for number in range(2):
+        opened.page.wait_for_timeout(300)
+        pixels = opened.pixels()
+        colored[number] = int((np.ptp(pixels, axis=2) > 60).sum())
+        opened.page.click("#labels")
+    assert colored[0] > 0.9 * colored[1]
     opened.close()

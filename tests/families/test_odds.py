@@ -9,7 +9,7 @@ import pytest
 
 import efge
 from efge.families.builtin import FAMILIES
-from efge.families.odds import log_odds
+from efge.families.odds import log_odds, log_ratio
 
 
 class Scalar(efge.Family):
@@ -65,3 +65,33 @@ def test_families_that_take_numbers_only_have_log_odds_too(family):
     # The log-odds of a Bernoulli family are the score itself.
     for scores in ([-3.0, 0.0, 2.5], [1.25], []):
         np.testing.assert_allclose(log_odds(family, np.array(scores)), scores, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_at_the_log_ratio_contexts_and_negatives_pull_equally(name):
+    """If a pair is a context r times for each time that it is a negative, the gradients cancel at its best score."""
+    family = FAMILIES[name]()
+    scores = np.linspace(*family.bounds, 43)[1:-1]
+    means = np.array([float(family.mean(family.link(s))) for s in scores])
+    inside = (means > 1e-6) & (means < 0.99)
+    assert inside.sum() > 3
+    ratios = np.exp(log_ratio(family, scores))[inside]
+    pulls = [
+        (r * family.gradient(1.0, s), family.gradient(0.0, s)) for r, s in zip(ratios, scores[inside], strict=True)
+    ]
+    np.testing.assert_allclose([up for up, _ in pulls], [-down for _, down in pulls], rtol=1e-9)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_log_ratios_are_finite_and_rise_with_the_mean(name):
+    family = FAMILIES[name]()
+    scores = np.linspace(family.bounds[0] - 1, family.bounds[1] + 1, 101)
+    means = np.array([float(family.mean(family.link(s))) for s in np.clip(scores, *family.bounds)])
+    ratios = log_ratio(family, scores)
+    assert np.isfinite(ratios).all()
+    assert (np.diff(ratios[np.argsort(means, kind="stable")]) >= -1e-12).all()
+
+
+@pytest.mark.parametrize("family", [Scalar(), Branching()], ids=repr)
+def test_families_that_take_numbers_only_have_log_ratios_too(family):
+    np.testing.assert_allclose(log_ratio(family, np.array([-3.0, 0.0, 2.5])), [-3.0, 0.0, 2.5], atol=1e-12)

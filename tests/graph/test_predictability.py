@@ -67,8 +67,19 @@ def test_weights_of_any_size_are_taken():
     grid = list(nx.grid_2d_graph(20, 20).edges)
     huge = efge.as_graph([(u, v, 1e300 * (1 + i % 7)) for i, (u, v) in enumerate(grid)])
     assert measure_predictability(huge) > 0.9
-    few_count = efge.as_graph([(u, v, 10.0 ** (-(i % 300))) for i, (u, v) in enumerate(grid)])
-    assert measure_predictability(few_count) is None
+
+
+def test_where_few_weights_count_all_edges_count_alike():
+    """Lognormal weights with a sigma of 3 leave a handful of edges that carry the sum."""
+    random = np.random.default_rng(0)
+    structured, chance = nx.grid_2d_graph(20, 20), nx.gnm_random_graph(1000, 5000, seed=0)
+    for graph, is_structured in ((structured, True), (chance, False)):
+        weights = random.lognormal(sigma=3.0, size=graph.number_of_edges())
+        weighted = [(u, v, weight) for (u, v), weight in zip(graph.edges, weights, strict=True)]
+        figure = measure_predictability(efge.as_graph(weighted))
+        assert (figure > 0.9) if is_structured else (figure < RANDOM)
+    underflowing = efge.as_graph([(u, v, 10.0 ** (-(i % 300))) for i, (u, v) in enumerate(structured.edges)])
+    assert measure_predictability(underflowing) > 0.9
 
 
 def test_separate_components_are_structure():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 
@@ -144,9 +145,39 @@ def test_random_vectors_do_not_separate_edges_and_planted_ones_do():
     assert chance.separation == pytest.approx(0.5, abs=0.06)
     planted = np.repeat(random.normal(size=(20, 16)), 10, axis=0) + 0.01 * random.normal(size=(200, 16))
     assert diagnose(cliques, efge.Embedding(planted + 100.0, cliques.names)).separation == 1.0
-    bipartite = efge.as_graph(nx.complete_bipartite_graph(30, 30))
-    sides = np.repeat([[1.0, 0.0], [-1.0, 0.0]], 30, axis=0)
-    assert diagnose(bipartite, efge.Embedding(sides, bipartite.names)).separation == 0.0
+    ends = efge.as_graph([(i, i + 100) for i in range(100)], nodes=list(range(200)))
+    halves = random.normal(size=(100, 16))
+    opposite = np.vstack([halves, -halves])
+    assert diagnose(ends, efge.Embedding(opposite)).separation < 0.1
+
+
+def two_sided_blocks(directed):
+    """Return 60 users and 60 items of three tastes, and vectors that tell the side first, and then the taste."""
+    random = np.random.default_rng(0)
+    edges = [(u, 60 + i) for u in range(60) for i in range(60) if u % 3 == i % 3 and random.random() < 0.5]
+    graph = efge.as_graph(edges, nodes=list(range(120)), directed=directed)
+    tastes, sides = np.eye(3)[np.arange(120) % 3], np.repeat([[4.0], [-4.0]], 60, axis=0)
+    return graph, np.hstack([sides, tastes])
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_in_a_bipartite_graph_edges_are_compared_with_pairs_of_both_sides(directed):
+    """Two users are closer than a user and an item; of users and items, those of the same taste are closer."""
+    graph, vectors = two_sided_blocks(directed)
+    # Two thirds of the pairs without an edge are of different tastes; those of the same one tie with the edges.
+    assert diagnose(graph, efge.Embedding(vectors)).separation > 0.85
+    assert diagnose(graph, efge.Embedding(vectors[:, :1])).separation == pytest.approx(0.5, abs=0.05)
+
+
+def test_without_a_pair_across_the_sides_that_is_no_edge_there_is_no_separation():
+    graph = efge.as_graph(nx.complete_bipartite_graph(30, 30))
+    vectors = np.random.default_rng(0).normal(size=(60, 4))
+    assert diagnose(graph, efge.Embedding(vectors, graph.names)).separation is None
+
+
+def test_a_directed_triangle_and_sinks_have_no_two_sides():
+    graph = efge.as_graph([("a", "b"), ("b", "c"), ("c", "a"), ("a", "d"), ("c", "d"), ("d", "e")], directed=True)
+    assert diagnose(graph, efge.Embedding(np.eye(5), graph.names)).separation is not None
 
 
 def test_edges_are_drawn_by_their_weights():
@@ -224,3 +255,10 @@ def test_diagnostics_do_not_load_scikit_learn():
     code = f"import sys, efge; {fit}; print('sklearn' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "False"
+
+
+def test_diagnostics_are_shown_with_four_digits():
+    shown = repr(efge.HOPE(dim=2, seed=0).fit(nx.karate_club_graph()).diagnostics_)
+    assert shown.startswith("Diagnostics(separation=0.")
+    assert "zero_vectors=0" in shown
+    assert not re.search(r"\d\.\d{5}", shown)

@@ -149,14 +149,50 @@ def test_models_without_probabilities_of_pairs_say_so(model):
         _ = model.score_pair
 
 
+def plain_log_probability(model, u, v):
+    """The log of the probability of row v as a context of row u, by both directions of the pair."""
+    family, settings = model._pair_family(), model._settings()
+    centers, contexts = model.embedding_.vectors.astype(float), model.context_embedding_.vectors.astype(float)
+    log_ratios = []
+    for s in (centers[u] @ contexts[v], contexts[u] @ centers[v]):
+        mean = float(family.mean(family.link(min(max(float(s), family.bounds[0]), family.bounds[1]))))
+        log_ratios.append(np.log(mean) - np.log(max(1 - mean, 1e-3)))
+    noise = model.visits_**settings.noise_power / (model.visits_**settings.noise_power).sum()
+    return sum(log_ratios) / 2 + np.log(settings.negatives * noise[v])
+
+
 @each_model
-def test_recommendations_are_the_highest_scores(fitted, name):
+def test_recommendations_are_the_likeliest_contexts(fitted, name):
     model = fitted(name)
     others = [node for node in GRAPH if node != 7]
-    scores = dict(zip(others, model.score_pairs([(7, other) for other in others]).tolist(), strict=True))
+    if name.startswith("line"):
+        scores = dict(zip(others, model.score_pairs([(7, other) for other in others]).tolist(), strict=True))
+    else:
+        scores = {other: plain_log_probability(model, 7, other) for other in others}
     best = sorted(others, key=lambda other: -scores[other])
-    assert model.recommend(7, k=5) == [(other, scores[other]) for other in best[:5]]
-    assert model.recommend(7, k=1000) == [(other, scores[other]) for other in best]
+    assert [other for other, _ in model.recommend(7, k=1000)] == best
+    found = model.recommend(7, k=5)
+    assert [other for other, _ in found] == best[:5]
+    np.testing.assert_allclose([score for _, score in found], [scores[other] for other in best[:5]], rtol=1e-9)
+
+
+def test_probabilities_of_contexts_sum_to_one():
+    """What is learned about pairs and how often negatives are drawn are two parts of one probability."""
+    model = efge.EFGE.paper("bernoulli", 32, walks_per_node=100, seed=1, threads=1).fit(GRAPH)
+    sums = [sum(np.exp(score) for _, score in model.recommend(node, k=1000)) for node in GRAPH]
+    # Walks return, so that a node is a context of itself, too, which is left out.
+    assert 0.7 < np.mean(sums) < 1.1
+
+
+def test_of_candidates_that_fit_as_well_the_popular_one_comes_first(fitted):
+    model = efge.EFGE.paper("bernoulli", dim=3)
+    vectors = np.tile(np.float32([0.1, 0.2, 0.3]), (4, 1))
+    model.embedding_ = model.context_embedding_ = efge.Embedding(vectors, ["user", "rare", "usual", "never"])
+    model.directed_, model.visits_ = False, np.array([9, 1, 50, 0])
+    assert len(set(model.score_pairs([("user", "rare"), ("user", "usual")]).tolist())) == 1
+    found = model.recommend("user")
+    assert [name for name, _ in found] == ["usual", "rare", "never"]
+    assert found[0][1] - found[1][1] == pytest.approx(0.75 * np.log(50))
 
 
 def test_recommendations_leave_out_the_node_its_neighbors_and_excluded_names(fitted):

@@ -11,7 +11,7 @@ import efge
 from efge.evaluation.labels import as_targets
 from efge.tuning.advice import advise, explain_windows
 from efge.tuning.halving import count_trials, limit_by_fits, limit_by_time, plan_rounds, walks_of, work_of
-from efge.tuning.results import Results
+from efge.tuning.results import Results, explain_rows
 from efge.tuning.space import make_candidates
 from efge.tuning.trials import group_by_training
 from helpers import planted_communities
@@ -170,3 +170,34 @@ def test_links_between_like_and_unlike_nodes_are_told_apart():
     bipartite = efge.as_graph([(i, 30 + j) for i in range(30) for j in range(30) if (i + j) % 7 == 0])
     sides = as_targets({i: i < 30 for i in range(60)}, efge.Embedding(np.zeros((60, 1))))
     assert explain_windows(bipartite, sides)["small"] == "this graph's links join unlike nodes"
+
+
+@pytest.mark.parametrize(("best", "says"), [(0.53, True), (0.62, False)])
+def test_where_no_candidate_beats_chance_none_is_recommended(best, says):
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.8}}).rows()
+    rows = [row._replace(scores={"auc": auc, "ap": 0.9}) for row, auc in zip(rows, (best, 0.5), strict=True)]
+    advice = advise(rows, None, {})
+    assert advice.startswith("No candidate beats chance: the best AUC is 0.53, and .5 is chance") == says
+    assert ("Use EFGE" in advice) != says
+
+
+def test_a_table_of_several_rounds_says_which_scores_can_be_compared():
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(0.3, 0): 0.8}}).rows()
+    assert "Compare scores only between rows with the same walks and repeats" in advise(rows, None, {})
+    same = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.8}}).rows()
+    assert explain_rows(same) == []
+
+
+def test_a_table_says_how_many_trainings_its_rows_are_of():
+    candidates = make_candidates({"window": [1, 2], "propagate": [None, "auto"]})
+    results = Results(candidates, "ap", 0.25)
+    for number, candidate in enumerate(candidates):
+        results.add(candidate.key(), (1.0, 0), {"ap": [0.5 + number / 100]}, 1.0)
+    assert explain_rows(results.rows()) == [
+        "The 4 rows are of 2 trainings; those that differ in their filter share one."
+    ]
+
+
+def test_a_row_is_shown_with_four_digits():
+    row = results_of({1: {(1.0, 0): 2 / 3, (1.0, 1): 1 / 3}}).rows()[0]
+    assert "score=0.5, sd=0.2357, scores={'ap': 0.5}" in repr(row)

@@ -76,7 +76,7 @@ COMMANDS = {
         "efge links friends.csv --model normal,hope --dim 16 --test-size 0.2",
     ),
     "communities": Command(
-        "evaluate",
+        "communities",
         "Find communities of a graph, write their nodes to a file, and print a summary.",
         "efge communities friends.csv -o groups.tsv --n-communities 2",
     ),

@@ -1,4 +1,4 @@
-"""Commands for vectors and models: classify, links, communities, explore, propagate and convert."""
+"""Commands for vectors and models: classify, links, explore, propagate and convert."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import log_info, print_table, progress
-from efge.cli.embed import fit
+from efge.cli.console import log_info, progress
 from efge.cli.options import (
     DEFAULT_MODEL,
     GRAPH_OPTIONS,
@@ -30,7 +29,7 @@ from efge.cli.options import (
     with_options,
 )
 from efge.cli.outputs import ForceFlag, check_outputs, files_in
-from efge.cli.predict import check_prediction, predict_classes, predict_links, write_rows
+from efge.cli.predict import check_prediction, predict_classes, predict_links
 from efge.progress import counter
 
 if TYPE_CHECKING:
@@ -200,91 +199,6 @@ def select_parameters(name: str, parameters: dict[str, Any], names: list[str]) -
         if estimators[name] in PARAMETERS[key].estimators
         or not any(estimator in PARAMETERS[key].estimators for estimator in estimators.values())
     }
-
-
-@with_options(
-    READING_OPTIONS, {name: option for name, option in MODEL_OPTIONS.items() if name != "n_communities"}, LABEL_OPTIONS
-)
-def communities(
-    graph: GraphArgument,
-    output: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="File to write: a node and its community on each line, or a list if it is a .json file.",
-        ),
-    ],
-    model: Annotated[str, typer.Option("--model", "-m", help="Model, as for embed.")] = "bigclam",
-    family_option: FamilyOptions = None,
-    n_communities: Annotated[
-        int | None, typer.Option(help="Number of communities. \\[default: chosen from the data]", show_default=False)
-    ] = None,
-    overlapping: Annotated[
-        bool | None,
-        typer.Option("--overlapping/--disjoint", help="Whether communities overlap. \\[default: by the model]"),
-    ] = None,
-    labels: Annotated[
-        Path | None, typer.Option(help="File of true classes of nodes to compare with.", show_default=False)
-    ] = None,
-    force: ForceFlag = False,
-    **options: Any,
-) -> None:
-    """Find communities of a graph, write their nodes to a file, and print a summary."""
-    check_outputs([output], [graph, labels, options["nodes"]], force)
-    network = runs.check_edges(graph, runs.read_graph(graph, select_options(options, READING_OPTIONS)))
-    if n_communities is not None and n_communities > network.n_nodes:
-        raise ValueError(f"there cannot be more communities than nodes, {network.n_nodes:,}; got {n_communities:,}")
-    truth = _read_true_communities(labels, network, options)
-    parameters = select_options(options, MODEL_OPTIONS)
-    if model == "bigclam" and n_communities is not None:
-        parameters["n_communities"] = n_communities
-    estimator = runs.make_model(model, runs.parse_family_options(family_option or []), parameters)
-    fit(estimator, network)
-    n_clusters = None if model == "bigclam" and overlapping is not False else n_communities
-    seed = int(estimator.seed_) % 2**31
-    found = efge.communities(estimator, network, n_communities=n_clusters, overlapping=overlapping, seed=seed)
-    _write_communities(found, output)
-    scores = [[name, f"{score:.4f}"] for name, score in found.score(truth, network).items()]
-    print_table(["field", "value"], _summary_rows(found, network) + scores)
-    log_info(f"wrote {found!r} to {output}, seed {estimator.seed_}")
-
-
-def _summary_rows(found: efge.Communities, graph: efge.Graph) -> list[list[str]]:
-    sizes = sorted(map(len, found), reverse=True)
-    covered = len({name for members in found for name in members})
-    return [
-        ["communities", f"{len(found):,}"],
-        ["nodes in any", f"{covered:,} of {graph.n_nodes:,}"],
-        ["largest, smallest", f"{sizes[0]:,}, {sizes[-1]:,}" if sizes else "-"],
-        ["overlapping", "no" if found.disjoint else "yes"],
-    ]
-
-
-def _read_true_communities(
-    labels: Path | None, graph: efge.Graph, options: dict[str, Any]
-) -> list[list[Hashable]] | None:
-    """Return the nodes of each true class."""
-    if labels is None:
-        return None
-    groups: dict[Hashable, list[Hashable]] = {}
-    for node, names in runs.read_labels(labels, options).items():
-        for name in names if node in graph else ():
-            groups.setdefault(name, []).append(node)
-    if not groups:
-        raise ValueError(f"{labels}: no node of {graph!r} has a label")
-    return list(groups.values())
-
-
-def _write_communities(found: efge.Communities, output: str) -> None:
-    if output.lower().endswith(".json"):
-        from efge.io.atomic import atomic_write
-
-        with atomic_write(output) as stream:
-            stream.write(json.dumps([list(members) for members in found], default=str).encode() + b"\n")
-        return
-    rows = [(name, number) for number, members in enumerate(found) for name in members]
-    write_rows(output, ("node", "community"), rows)
 
 
 @with_options(GRAPH_OPTIONS, LABEL_OPTIONS)

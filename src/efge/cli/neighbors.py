@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _SUFFIXES = (".parquet", ".csv", ".tsv")
+# Nodes without a direction that a message lists.
+_MAX_LISTED = 5
 
 
 def neighbors(
@@ -49,6 +51,8 @@ def neighbors(
     format: FormatOption = None,  # noqa: A002
 ) -> None:
     """Print the nearest neighbors of nodes, or write those of all nodes to a file."""
+    import numpy as np
+
     if every == bool(nodes):
         raise ValueError("give the names of nodes, or --all for all nodes" + (", but not both" if every else ""))
     if output is not None and output.suffix.lower() not in _SUFFIXES:
@@ -60,6 +64,8 @@ def neighbors(
     check_outputs([output], [vectors, among, exclude], force)
     embedding = efge.Embedding.load(vectors, format)
     names = None if every else [runs.find_node(embedding, node) for node in nodes or ()]
+    queries = np.arange(len(embedding)) if names is None else embedding._rows(names)
+    comparable = _find_comparable(embedding, queries)
     if approximate:
         rows, scores = _load_index(vectors, embedding).nearest(names, k)
     else:
@@ -68,8 +74,8 @@ def neighbors(
         with progress("neighbors", "nodes") as advance:
             count = counter(advance, len(embedding) if names is None else len(names))
             rows, scores = embedding.nearest(names, k, metric, candidates, graph, progress=count)
-    queries = range(len(embedding)) if names is None else embedding._rows(names)
-    table = _make_table(embedding, queries, rows, scores, metric)
+    rows, scores = rows[comparable], scores[comparable]
+    table = _make_table(embedding, queries[comparable], rows, scores, metric)
     if output is not None:
         _write_table(table, output)
         log_info(f"wrote {table.num_rows:,} neighbors of {len(rows):,} nodes to {output}")
@@ -78,6 +84,24 @@ def neighbors(
     else:
         lines = zip(*(table[name].to_pylist() for name in ("node", "neighbor", metric)), strict=True)
         print_table(["node", "neighbor", metric], [[str(a), str(b), f"{score:.4f}"] for a, b, score in lines])
+
+
+def _find_comparable(embedding: efge.Embedding, queries: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Return which nodes have a vector that is not zero; say which have not, and raise if that is all of them."""
+    import numpy as np
+
+    comparable = np.asarray(embedding.vectors[queries].any(axis=1))
+    zero = embedding.names[queries[~comparable]].tolist()
+    if not zero:
+        return comparable
+    listed = ", ".join(map(str, zero[:_MAX_LISTED])) + (
+        f" and {len(zero) - _MAX_LISTED:,} more" * (len(zero) > _MAX_LISTED)
+    )
+    text = f"{listed}: {'its vector is' if len(zero) == 1 else 'their vectors are'} zero, to which no node is near"
+    if not comparable.any():
+        raise ValueError(text)
+    log_info(f"{text}; left out")
+    return comparable
 
 
 def _load_index(vectors: str, embedding: efge.Embedding) -> efge.NeighborIndex:
@@ -103,7 +127,7 @@ def index(
 
 def _make_table(
     embedding: efge.Embedding,
-    queries: Any,
+    queries: npt.NDArray[np.int64],
     rows: npt.NDArray[np.int64],
     scores: npt.NDArray[np.float32],
     metric: str,
@@ -118,7 +142,7 @@ def _make_table(
     plain = embedding.names.dtype != object or all(type(name) is str for name in items)
     names = pa.array(items if plain else [str(name) for name in items])
     columns = {
-        "node": names.take(pa.array(np.repeat(np.asarray(queries, np.int64), found.sum(axis=1)))),
+        "node": names.take(pa.array(np.repeat(queries, found.sum(axis=1)))),
         "neighbor": names.take(pa.array(rows[found])),
         "rank": pa.array(ranks[found]),
         metric: pa.array(scores[found]),

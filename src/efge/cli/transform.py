@@ -49,6 +49,7 @@ def transform(
 ) -> None:
     """Write vectors for the nodes of a graph that has grown since a model was fitted; old vectors keep every bit."""
     from efge.embedding.formats import check_writable
+    from efge.embedding.geometry import count_zero_rows
 
     check_writable(output, to)
     check_outputs([output], [model, graph, options["nodes"]], force)
@@ -62,9 +63,11 @@ def transform(
     embedding = vectors if isinstance(vectors, efge.Embedding) else efge.Embedding(vectors, network.names)
     embedding.save(output, to, escape_formulas=True)
     known = source if isinstance(source, efge.Embedding) else source.embedding_
-    n_new = int((known._index.rows(network.names) < 0).sum())
+    is_new = known._index.rows(network.names) < 0
+    n_zero = count_zero_rows(embedding.vectors[is_new])
+    zero = f", {n_zero:,} with a vector of zeros, as no path links them to an old node" if n_zero else ""
     seconds = format_duration(time.perf_counter() - start)
-    log_info(f"wrote {embedding!r} to {output} in {seconds}, {n_new:,} of them new")
+    log_info(f"wrote {embedding!r} to {output} in {seconds}, {int(is_new.sum()):,} of them new{zero}")
 
 
 def _load(path: str, family: str | None, family_option: list[str] | None, threads: int | None) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -22,6 +22,7 @@ from efge.evaluation.heuristics import HEURISTICS
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.evaluation.results import Case, Scores, summarize
 from efge.evaluation.splits import LinkSplit, Pairs, split_links
+from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.graph.predictability import LOOK_RANDOM, RANDOM
 from efge.parallel import single_threaded_blas
@@ -50,6 +51,8 @@ _BELOW_CHANCE = dict.fromkeys(FEATURES, _NO_TRANSFER) | {
     "cosine": "linked nodes point away from each other; use hadamard, or another family or window",
     "dot": "linked nodes have smaller scores than others; use hadamard, or another family or window",
 }
+# A difference of fewer standard errors is noise.
+_NOISE = 2.0
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
 _CHUNK = 1 << 16
 
@@ -123,7 +126,8 @@ def link_prediction(  # noqa: PLR0913
     -------
     LinkScores
         ``auc``, ``average_precision`` and ``hits@k`` on the test pairs. A note is added if fewer edges than requested
-        could be removed, and where a feature of a model is worse than chance.
+        could be removed, where a feature of a model is worse than chance, and where a heuristic is better than every
+        feature.
 
     Examples
     --------
@@ -135,7 +139,7 @@ def link_prediction(  # noqa: PLR0913
     True
     """
     check_positive_integers(repeats=repeats, hits=hits)
-    named_models = _by_name(models)
+    named_models = models_by_name(models)
     features = _check_known("feature", features, ALL_FEATURES)
     _check_likelihood(named_models, features)
     heuristics = _check_known("heuristic", heuristics, tuple(HEURISTICS))
@@ -157,7 +161,9 @@ def link_prediction(  # noqa: PLR0913
             results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
-    return LinkScores(("method", "features"), raw, (*notes, *_notes_below_chance(raw), *_notes_at_chance(raw)))
+    pairs = sum(min(len(split.test_edges), len(split.test_non_edges)) for split in splits)
+    about = (*_notes_below_chance(raw), *_notes_at_chance(raw), *_notes_on_heuristics(raw, pairs))
+    return LinkScores(("method", "features"), raw, (*notes, *about))
 
 
 def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
@@ -179,6 +185,40 @@ def _notes_at_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
         )
 
 
+def _notes_on_heuristics(raw: Mapping[Case, Mapping[str, Floats]], pairs: int) -> Iterator[str]:
+    """Yield a note if a heuristic is better than every feature of every model, by more than noise."""
+    means = {case: summarize(metrics["auc"]).mean for case, metrics in raw.items()}
+    features = [mean for (_, feature), mean in means.items() if feature != "-"]
+    name, best = max(
+        ((case[0], mean) for case, mean in means.items() if case[1] == "-"), key=_second, default=("", 0.0)
+    )
+    if features and best >= RANDOM and exceeds_noise(best, max(features), pairs):
+        span = f"{min(features):.3f} to {max(features):.3f}" if len(features) > 1 else f"{features[0]:.3f}"
+        yield (
+            f"{name} ({best:.3f}) is better than every feature of the vectors ({span}): predict links of this graph by"
+            " the heuristic, or try other models; to trust these vectors, measure the task that you need them for."
+        )
+
+
+def _second(pair: tuple[Hashable, float]) -> float:
+    return pair[1]
+
+
+def exceeds_noise(first: float, second: float, pairs: int) -> bool:
+    """Return whether an AUC is larger than another one by two standard errors of their difference.
+
+    Each is from so many edges and as many other pairs. Its variance is at most AUC (1 - AUC) / pairs, and that of the
+    difference at most the sum of both, if the two methods tend to be right about the same pairs.
+
+    Examples
+    --------
+    >>> exceeds_noise(0.9804, 0.9781, 51), exceeds_noise(0.758, 0.61, 500)
+    (False, True)
+    """
+    variances = (first * (1 - first) + second * (1 - second)) / max(pairs, 1)
+    return first - second > _NOISE * float(np.sqrt(variances))
+
+
 def _check_known(what: str, names: Iterable[str], known: tuple[str, ...]) -> list[str]:
     listed = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     for name in listed:
@@ -194,7 +234,15 @@ def _check_likelihood(models: Mapping[str, Any], features: list[str]) -> None:
             raise EvaluationError(f"{name} has no likelihood of pairs; add another feature, such as hadamard")
 
 
-def _by_name(models: Any) -> dict[str, Any]:
+def models_by_name(models: Any) -> dict[str, Any]:
+    """Return estimators by their names; raise an EvaluationError if they are something else.
+
+    Examples
+    --------
+    >>> import efge
+    >>> models_by_name([efge.HOPE(), efge.EFGE("normal")])
+    {'HOPE': HOPE(), 'EFGE normal': EFGE(family='normal')}
+    """
     if isinstance(models, Mapping):
         named = {str(name): model for name, model in models.items()}
         _check_estimators(named.values())
@@ -229,6 +277,24 @@ def _score_models(
     report: Callable[[int], None],
 ) -> Iterator[tuple[Case, Floats]]:
     """Fit a copy of each model, and yield the scores of the test pairs, edges first, for each of the features."""
+    for name, copy in fit_copies(models, split.graph, seed):
+        for feature in features:
+            if feature != LIKELIHOOD:
+                yield (name, feature), pair_scores(copy.embedding_, split, feature, C)
+            elif hasattr(copy, "score_pairs"):
+                yield (name, feature), copy.score_pairs(split.graph.names[_test_pairs(split)])
+        report(1)
+
+
+def fit_copies(models: Mapping[str, Any], graph: Graph, seed: int) -> Iterator[tuple[str, Any]]:
+    """Yield a copy of each model that is fitted to a graph; its seed is the model's own, if it has one, plus a number.
+
+    Examples
+    --------
+    >>> import efge
+    >>> [(name, copy.seed) for name, copy in fit_copies({"hope": efge.HOPE(2, seed=5)}, efge.as_graph([(0, 1)]), 3)]
+    [('hope', 8)]
+    """
     from sklearn.base import clone
 
     for name, model in models.items():
@@ -239,13 +305,8 @@ def _score_models(
         with warnings.catch_warnings():
             # The scores themselves say whether links can be predicted.
             warnings.filterwarnings("ignore", f".*{LOOK_RANDOM}", QualityWarning)
-            copy.fit(split.graph)
-        for feature in features:
-            if feature != LIKELIHOOD:
-                yield (name, feature), pair_scores(copy.embedding_, split, feature, C)
-            elif hasattr(copy, "score_pairs"):
-                yield (name, feature), copy.score_pairs(split.graph.names[_test_pairs(split)])
-        report(1)
+            copy.fit(graph)
+        yield name, copy
 
 
 def _score_heuristics(

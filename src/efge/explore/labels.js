@@ -1,10 +1,14 @@
 // Names of categories on the map, each where most of its nodes are: above a small group, within a large one. Names that
-// would cover others are left out.
+// would cover others, or another small group, are left out; the more categories there are, the shorter is a name.
 
 const GRID = 24; // cells of the map in either direction, to find where a category is densest
 const STEPS = [-2, -1, 0, 1, 2]; // cells around a place that count
 const LABEL_SHIFTS = [0, -1.5, 1.5]; // of a name that would cover another, in its heights
 const LABEL_SIZES = [11, 16]; // pixels, by the number of nodes
+const NAME_LENGTHS = [9, 28]; // characters
+const FEW = 15; // categories with names of up to a third of the map; those of more have up to a sixth
+const CHARACTER = 0.6; // width of one, relative to its height
+const COVERED = 0.25; // part of another group that a name may cover
 const MAX_LABELS = 60; // categories with a name, the largest ones; those beyond the colors have gray names
 
 // The places of the names of the shown column: computed when the column, the map or the hidden categories change.
@@ -57,32 +61,56 @@ function drawLabels(context) {
   const largest = Math.max(1, ...state.places.map(({ size }) => size));
   const scale = Math.max(0.8, Math.min(1, mapElement.clientWidth / 700));
   const taken = [];
-  for (const place of state.places) {
+  const groups = state.places.map(groupBox);
+  const space = mapElement.clientWidth / (state.places.length > FEW ? 6 : 3);
+  for (const [number, place] of state.places.entries()) {
+    place.shown = null;
     const center = placePosition(place.x, place.y);
     if (center.x < 0 || center.x > mapElement.clientWidth) continue;
     const size = scale * (LABEL_SIZES[0] + (LABEL_SIZES[1] - LABEL_SIZES[0]) * Math.sqrt(place.size / largest));
     context.font = `650 ${size.toFixed(1)}px system-ui, sans-serif`;
-    const text = truncate(place.text, 28);
+    const length = Math.floor(space / (CHARACTER * size));
+    const text = truncate(place.text, Math.max(NAME_LENGTHS[0], Math.min(length, NAME_LENGTHS[1])));
     const half = context.measureText(text).width / 2 + 4;
     // At the border of the map, a name moves inward.
     const x = Math.max(half, Math.min(center.x, mapElement.clientWidth - half));
     const boxAt = (y) => [x - half, y - 0.7 * size, x + half, y + 0.7 * size];
-    const y = labelHeights(place, half, size).find((height) => isFree(boxAt(height), taken));
+    const others = groups.filter((group, index) => index !== number && isSmall(group, half, size));
+    const isGood = (box) => isFree(box, taken) && !others.some((group) => coveredPart(box, group) > COVERED);
+    const y = labelHeights(place, half, size).find((height) => isGood(boxAt(height)));
     if (y === undefined) continue;
     taken.push(boxAt(y));
+    place.shown = text;
     drawOutlined(context, text, x, y, place.isGray ? "--muted" : "--text");
   }
   state.labelsDrawn = taken.length;
 }
 
+// The part of the map that a category fills where it is densest, in pixels: left, top, right, bottom.
+function groupBox({ left, right, bottom, top }) {
+  const low = placePosition(left, bottom);
+  const high = placePosition(right, top);
+  const radius = markerSize / 2;
+  return [low.x - radius, high.y - radius, high.x + radius, low.y + radius];
+}
+
+function isSmall([left, top, right, bottom], half, size) {
+  return right - left - markerSize <= 2 * half || bottom - top - markerSize <= 4 * size;
+}
+
+// The part of a group's box that a name covers.
+function coveredPart(box, group) {
+  const width = Math.min(box[2], group[2]) - Math.max(box[0], group[0]);
+  const height = Math.min(box[3], group[3]) - Math.max(box[1], group[1]);
+  return (Math.max(width, 0) * Math.max(height, 0)) / ((group[2] - group[0]) * (group[3] - group[1]));
+}
+
 // Heights to try for a name, in pixels: the middle of a group that is larger than its name; above or below a small one.
 function labelHeights(place, half, size) {
-  const low = placePosition(place.left, place.bottom);
-  const high = placePosition(place.right, place.top);
+  const group = groupBox(place);
   const middle = placePosition(place.x, place.y).y;
-  if (high.x - low.x > 2 * half && low.y - high.y > 4 * size) return LABEL_SHIFTS.map((shift) => middle + shift * size);
-  const gap = markerSize / 2 + 0.9 * size;
-  return [high.y - gap, low.y + gap, middle];
+  if (!isSmall(group, half, size)) return LABEL_SHIFTS.map((shift) => middle + shift * size);
+  return [group[1] - 0.9 * size, group[3] + 0.9 * size, middle];
 }
 
 function isFree(box, taken) {

@@ -156,8 +156,15 @@ function setView(x, y) {
   return Plotly.relayout(mapElement, { "xaxis.range": [...x], "yaxis.range": [...y] });
 }
 
+// Show all nodes, now and after each change of the map's size, until the user moves the view.
+function fitView() {
+  state.isFitted = true;
+  return setView(fullView.x, fullView.y);
+}
+
 // Zoom by a factor (0.5 is twice as close) and shift by fractions of the view.
 function moveView(factor, shiftX, shiftY) {
+  state.isFitted = false;
   const shiftRange = ({ range: [low, high] }, shift) => {
     const middle = (low + high) / 2 + shift * (high - low);
     const half = ((high - low) / 2) * factor;
@@ -169,6 +176,7 @@ function moveView(factor, shiftX, shiftY) {
 
 // Center a node, at the current zoom or closer: at most a sixth of the full view is visible.
 function centerOn(row) {
+  state.isFitted = false;
   const { xaxis, yaxis } = axes();
   const rangeAround = (value, axis, [low, high]) => {
     const half = Math.min(axis.range[1] - axis.range[0], (high - low) / 6) / 2;
@@ -177,7 +185,9 @@ function centerOn(row) {
   return setView(rangeAround(xs[row], xaxis, fullView.x), rangeAround(ys[row], yaxis, fullView.y));
 }
 
-function saveView() {
+// Only a wheel or a drag names the ends of a range one by one.
+function saveView(change) {
+  if ("xaxis.range[0]" in change) state.isFitted = false;
   const { xaxis, yaxis } = axes();
   state.view = { x: [...xaxis.range], y: [...yaxis.range] };
 }

@@ -88,7 +88,7 @@ async function showEmbedding(number) {
   hideTooltip();
   drawNode();
   await drawMap();
-  return setView(fullView.x, fullView.y);
+  return fitView();
 }
 
 function toggleLabels() {
@@ -103,7 +103,7 @@ function mapKey(event) {
   const move = moves[event.key] ?? zooms[event.key];
   if (event.ctrlKey || event.metaKey || event.altKey) return;
   if (move) moveView(...move);
-  else if (event.key === "0") setView(fullView.x, fullView.y);
+  else if (event.key === "0") fitView();
   else return;
   event.preventDefault();
 }
@@ -129,9 +129,13 @@ function listenToMap() {
   mapElement.on("plotly_relayout", saveView);
   mapElement.on("plotly_afterplot", drawOverlay);
   // Plotly follows the size of the window only; the map may change its size without it.
-  new ResizeObserver(() => Plotly.Plots.resize(mapElement).then(drawOverlay, () => undefined)).observe(mapElement);
+  new ResizeObserver(() => Plotly.Plots.resize(mapElement).then(afterResize, () => undefined)).observe(mapElement);
   mapElement.addEventListener("keydown", mapKey);
   mapElement.addEventListener("pointerdown", stopHover, { capture: true });
+}
+
+function afterResize() {
+  return state.isFitted ? fitView() : drawOverlay();
 }
 
 function listenToPanel() {
@@ -152,7 +156,7 @@ function listenToPanel() {
     "theme": () => redrawInTheme(!state.dark),
     "zoom-in": () => moveView(0.7, 0, 0),
     "zoom-out": () => moveView(1 / 0.7, 0, 0),
-    "fit": () => setView(fullView.x, fullView.y),
+    "fit": fitView,
     "labels": toggleLabels,
   });
   byId("maps").hidden = maps.length < 2;
@@ -188,6 +192,7 @@ const state = {
   labelsDrawn: 0,
   dark: false,
   view: fullView,
+  isFitted: true, // whether the view is that of all nodes, and follows the size of the map
   drawing: 0, // number of draws in progress; meanwhile plotly reports selections that nobody made
 };
 

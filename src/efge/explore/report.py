@@ -16,7 +16,7 @@ from efge.embedding.embedding import Embedding
 from efge.errors import GraphError, check_functions, check_types
 from efge.evaluation.classification import ClassificationScores, node_classification
 from efge.evaluation.labels import as_targets
-from efge.evaluation.links import LinkScores, link_prediction
+from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
 from efge.evaluation.splits import split_links
 from efge.explore.layout import lay_out
 from efge.explore.palette import LIGHT
@@ -35,6 +35,8 @@ _LABEL_REPEATS, _LABEL_RATIOS = 10, (0.1, 0.5)
 _MAPPED_NODES, _MAP_SIZE = 3000, (760, 520)
 _SHOWN_NODES, _SHOWN_NEIGHBORS = 5, 5
 _SHOWN_CLASSES = 12
+# Nodes of the largest degrees that the map may name, the longest name, and the size of a character.
+_NAMED_NODES, _NAME_LENGTH, _CHARACTER = 15, 24, (6.6, 12)
 
 
 class Choice(NamedTuple):
@@ -68,7 +70,8 @@ def write_report(
 ) -> None:
     """Write a report on a graph and its embedding: one page that any browser opens, without a network connection.
 
-    The page has the graph's portrait; the model with the best AUC on one split of the edges, and why; its diagnostics;
+    The page has the graph's portrait; the model with the best AUC on one split of the edges, or the first one of those
+    that are as good within noise; its diagnostics;
     its scores on other splits beside those of the other models and of the classical heuristics; with labels, the scores
     of node classification beside the most frequent class; a map; the nearest neighbors of a few nodes; and how to
     repeat it.
@@ -126,7 +129,7 @@ def write_report(
             "The model": _explain_choice(choice, model),
             "Predicting hidden edges": _describe_links(links, choice.name),
             "Predicting classes": "" if classes is None else _describe_classes(classes),
-            "Map": _draw_map(embedding, labels, seed),
+            "Map": _draw_map(graph, embedding, labels, seed),
             "Nearest neighbors": _describe_neighbors(graph, embedding),
             "Repeating it": _describe_repetition(graph, choice, command, seed),
         }
@@ -142,19 +145,24 @@ def _check_models(models: Any, seed: int) -> dict[str, NodeEmbedder]:
 
 
 def choose_model(graph: Graph, candidates: Mapping[str, NodeEmbedder], seed: int) -> Choice:
-    """Return the model with the best AUC on one split of the edges; a single candidate is not scored."""
+    """Return the first model whose AUC on one split of the edges is the best within noise; one alone is not scored."""
     if len(candidates) == 1:
         name, model = next(iter(candidates.items()))
         return Choice(name, model, {}, "It was given; no other model was tried.")
     # The splits of the scores that are shown have other seeds, so that they do not favor the chosen model.
     split = split_links(graph, _TEST_SIZE, seed=(seed, 0, 1))
     scores = link_prediction(graph, candidates, features=_FEATURES, heuristics=(), splits=[split], seed=seed)
-    best = {name: max(_mean_auc(scores, name)) for name in candidates}
-    winner = max(best, key=best.__getitem__)
-    reason = (
-        f"It told {len(split.test_edges):,} hidden edges from as many pairs without an edge best: the AUC of its best"
-        " feature was the highest on one split of the edges, which is not among those below."
+    best, pairs = {name: max(_mean_auc(scores, name)) for name in candidates}, len(split.test_edges)
+    top = max(best.values())
+    equal = [name for name, auc in best.items() if not exceeds_noise(top, auc, pairs)]
+    winner = equal[0]
+    about = (
+        f"{pairs:,} hidden edges were to be told from as many pairs without an edge, by the best feature of each model"
     )
+    where = "on one split of the edges, which is not among those below"
+    reason = f"{about}: its AUC was the highest {where}."
+    if len(equal) > 1:
+        reason = f"{about}. The AUC of {' and '.join(equal)} is equal within noise {where}, and {winner} comes first."
     return Choice(winner, candidates[winner], best, reason)
 
 
@@ -223,13 +231,13 @@ def _describe_classes(scores: ClassificationScores) -> str:
     return about + display.from_markdown(scores.to_markdown())
 
 
-def _draw_map(embedding: Embedding, labels: Any, seed: int) -> str:
-    """Draw at most `_MAPPED_NODES` nodes, evenly taken, in the colors of their classes."""
+def _draw_map(graph: Graph, embedding: Embedding, labels: Any, seed: int) -> str:
+    """Draw at most `_MAPPED_NODES` nodes, evenly taken, in the colors of their classes, and the names of hubs."""
     step = -(-len(embedding) // _MAPPED_NODES)
     shown = Embedding(embedding.vectors[::step], embedding.names[::step].tolist())
     layout = lay_out(shown, None, seed)
     codes, names = _classes_of(shown, labels)
-    colors = [*LIGHT[: len(names)], "#9aa1ab"]
+    colors = [*LIGHT[: len(names)], "#9aa1ab"] if names else [LIGHT[0]]
     low, span = layout.places.min(axis=0), np.ptp(layout.places, axis=0)
     places = (layout.places - low) / np.where(span > 0, span, 1) * (np.array(_MAP_SIZE) - 16) + 8
     circles = "".join(
@@ -237,13 +245,34 @@ def _draw_map(embedding: Embedding, labels: Any, seed: int) -> str:
         f"<title>{escape(str(name))}</title></circle>"
         for (x, y), code, name in zip(places.tolist(), codes, shown, strict=True)
     )
+    order = np.argsort(-graph.degrees[::step], kind="stable")[:_NAMED_NODES]
+    texts = _place_names([(str(shown.names[row]), *places[row].tolist()) for row in order.tolist()])
     part = "" if step == 1 else f", {len(shown):,} of {len(embedding):,} nodes"
     legend = "".join(
         f'<span class="entry"><span class="swatch" style="background:{color}"></span>{escape(name)}</span>'
         for name, color in zip([*names, *["other or none"] * bool(names)], colors, strict=False)
     )
-    svg = f'<svg class="map" viewBox="0 0 {_MAP_SIZE[0]} {_MAP_SIZE[1]}" role="img" aria-label="Map">{circles}</svg>'
+    frame = f'class="map" viewBox="0 0 {_MAP_SIZE[0]} {_MAP_SIZE[1]}" role="img" aria-label="Map"'
+    svg = f"<svg {frame}>{circles}{texts}</svg>"
     return f"<p>{escape(layout.about)}{part}.</p>{svg}<p>{legend}</p>"
+
+
+def _place_names(nodes: list[tuple[str, float, float]]) -> str:
+    """Write names above their nodes, the first ones first, where they overlap no other name."""
+    taken: list[tuple[float, float, float]] = []
+    texts = []
+    for name, x, y in nodes:
+        text = name if len(name) <= _NAME_LENGTH else f"{name[: _NAME_LENGTH - 1]}…"
+        half = _CHARACTER[0] * len(text) / 2
+        # Near the border, the name moves inside.
+        center, base = min(max(x, half), _MAP_SIZE[0] - half), max(_MAP_SIZE[1] - y - 5, _CHARACTER[1])
+        if all(
+            abs(base - other) >= _CHARACTER[1] or center + half <= low or center - half >= high
+            for other, low, high in taken
+        ):
+            taken.append((base, center - half, center + half))
+            texts.append(f'<text x="{center:.1f}" y="{base:.1f}">{escape(text)}</text>')
+    return "".join(texts)
 
 
 def _classes_of(embedding: Embedding, labels: Any) -> tuple[list[int], list[str]]:

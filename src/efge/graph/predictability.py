@@ -66,7 +66,8 @@ def measure_predictability(graph: Graph) -> float | None:
     """Return the probability that two held-out edges are told from the same two with exchanged ends.
 
     It is .5 if the links are random beyond the degrees of the nodes, and near 1 if they follow from the other links.
-    None if it cannot be told: in trees, rings, small graphs, if almost all nodes are linked, and for graphs on disk.
+    Edges count by their weights, unless these differ so much that few edges would count: then all count alike. None if
+    it cannot be told: in trees, rings, small graphs, if almost all nodes are linked, and for graphs on disk.
 
     Examples
     --------
@@ -104,12 +105,14 @@ def describe_randomness(predictability: float | None) -> str | None:
 def _measure(graph: Graph) -> float | None:
     random = np.random.Generator(np.random.PCG64(0))
     matrix, _ = scale_by_power_of_two(graph.to_scipy())
-    links = _cyclic_part((matrix + matrix.T).tocsr() if graph.directed else matrix.copy())
-    edges = _exchangeable_edges(graph, matrix, np.diff(links.indptr), random)
+    links, edges = _links_and_edges(graph, matrix, random)
+    # Weights that differ by orders of magnitude leave few edges that count; then all count alike.
+    if _count_heavy(edges.weights) < _MIN_EDGES:
+        matrix = matrix.copy()
+        matrix.data[:] = 1
+        links, edges = _links_and_edges(graph, matrix, random)
     n_edges = len(edges.first)
-    # Weights that differ by orders of magnitude leave few edges that count.
-    n_heavy = edges.weights.sum() ** 2 / np.maximum((edges.weights**2).sum(), _SMALLEST)
-    if n_heavy < _MIN_EDGES or n_edges < _MIN_SHARE * graph.n_edges:
+    if n_edges < max(_MIN_EDGES, _MIN_SHARE * graph.n_edges):
         return None
     n_held_out = min(int(_TEST_SIZE * n_edges), _MAX_TESTED)
     gains = []
@@ -120,6 +123,17 @@ def _measure(graph: Graph) -> float | None:
         gains.append(_compare(_step_matrix(links, held_out), _draw_exchanges(graph, held_out, random), random))
     gain = np.concatenate(gains)
     return float(((gain > 0) + (gain == 0) / 2).mean()) if len(gain) >= _MIN_EDGES else None
+
+
+def _count_heavy(weights: npt.NDArray[np.float64]) -> float:
+    """Return how many edges of equal weights would be as uneven a sum."""
+    return float(weights.sum() ** 2 / np.maximum((weights**2).sum(), _SMALLEST))
+
+
+def _links_and_edges(graph: Graph, matrix: csr_array, random: np.random.Generator) -> tuple[csr_array, _Edges]:
+    """Return the links that are part of cycles, in both directions, and the edges that can exchange their ends."""
+    links = _cyclic_part((matrix + matrix.T).tocsr() if graph.directed else matrix.copy())
+    return links, _exchangeable_edges(graph, matrix, np.diff(links.indptr), random)
 
 
 def _cyclic_part(links: csr_array) -> csr_array:

@@ -26,6 +26,7 @@ from efge.embedding.geometry import (
 )
 from efge.errors import QualityWarning
 from efge.families.base import Family, evaluate_at
+from efge.graph.bipartite import two_kinds
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import are_edges
 from efge.graph.predictability import describe_randomness, measure_predictability
@@ -47,7 +48,7 @@ _CHANCE, _CLEAR_SEPARATION = (0.4, 0.6), 0.95
 _USUAL_RATES = (0.01, 0.1)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Diagnostics:
     """What a fit's vectors look like, and what they say about the graph; all figures come from small samples.
 
@@ -56,7 +57,8 @@ class Diagnostics:
     separation : float or None
         Probability that the two ends of an edge are closer than two random nodes of the same degrees, by the cosine of
         the vectors minus their mean: .5 means that the vectors do not know the edges. It is below .5 where linked nodes
-        differ, as in a bipartite graph with a window of 1. None without edges.
+        differ. In a bipartite graph with cycles, the random nodes are of both sides, as the ends of an edge are. None
+        without edges, and where all such nodes are linked.
     mean_cosine : float or None
         Mean cosine of random pairs of nodes; near 1, all vectors are nearly parallel. None with less than two nodes.
     effective_rank : float or None
@@ -96,6 +98,9 @@ class Diagnostics:
     log_likelihood: float | None = None
     constant_log_likelihood: float | None = None
     recent_gain: float | None = None
+
+    def __repr__(self) -> str:
+        return f"Diagnostics({', '.join(f'{name}={value}' for name, value in self.to_dict().items())})"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that apply to the model, by name, with four digits.
@@ -161,6 +166,7 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
     """Return the AUC of edges against pairs of their ends that are no edges, by the cosine of centered vectors.
 
     Pairs without an edge come from shuffling the ends of the edges, so that both kinds have nodes of the same degrees.
+    In a bipartite graph, they join its sides: two users are closer than a user and an item, linked or not.
     """
     random = sample_generator()
     first, second = _sample_edges(graph, random)
@@ -168,9 +174,34 @@ def _separation(graph: Graph, embedding: Embedding, linked: Rows) -> float:
         return np.nan
     vectors = embedding.vectors
     mean = mean_vector(vectors, sample_rows(len(vectors), linked, random))
-    shuffled = random.permutation(second)
+    shuffled = _shuffle_ends(graph, first, second, random)
     apart = (first != shuffled) & ~are_edges(graph, first, shuffled)
     return _auc(cosines(vectors, first, second, mean), cosines(vectors, first[apart], shuffled[apart], mean))
+
+
+def _shuffle_ends(graph: Graph, first: Rows, second: Rows, random: np.random.Generator) -> Rows:
+    """Return the second ends of edges in a random order; in a bipartite graph, each side in one of its own."""
+    sides = None if graph._file is not None or _meets_triangle(graph, first, second) else two_kinds(graph)
+    if sides is None:
+        return random.permutation(second)
+    shuffled = second.copy()
+    for side in (0, 1):
+        places = np.flatnonzero(sides[second] == side)
+        shuffled[places] = random.permutation(second[places])
+    return shuffled
+
+
+def _meets_triangle(graph: Graph, first: Rows, second: Rows) -> bool:
+    """Return whether some edges have an end whose random neighbor closes a triangle.
+
+    Most graphs that are not bipartite have triangles, which are found faster than that there are no two sides.
+    """
+    degrees = np.diff(graph.indptr)[second]
+    steps = (sample_generator().random(len(second)) * degrees).astype(np.int64)
+    # A node without out-neighbors has no place among the entries.
+    third = graph.indices[np.minimum(graph.indptr[second] + steps, len(graph.indices) - 1)].astype(np.int64)
+    others = (degrees > 0) & (third != first) & (third != second)
+    return bool((others & are_edges(graph, third, first)).any())
 
 
 def _sample_edges(graph: Graph, random: np.random.Generator) -> tuple[Rows, Rows]:

@@ -3,11 +3,14 @@
 The score of a pair is log p(1 | s) - log p(0 | s): how much more likely the model's family finds the second node as a
 context of the first than as a negative. The inner product s itself would not do: the link function of the normal family
 reverses its order.
+
+Negatives are drawn by popularity, so that this score has lost most of it: a popular node is a likely negative, too.
+Recommendations rank by the probability of a context itself, which is the ratio of both times that of a negative.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from typing import Any, overload
 
 import numpy as np
@@ -18,7 +21,7 @@ from efge.embedding.embedding import Embedding, is_name
 from efge.errors import check_positive_integers
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
-from efge.families.odds import log_odds
+from efge.families.odds import log_odds, log_ratio
 from efge.graph.bipartite import NO_SIDE, two_kinds
 from efge.graph.graph import Graph
 from efge.graph.names import list_names, split_pairs
@@ -27,6 +30,7 @@ from efge.models.base import NodeEmbedder
 Rows = npt.NDArray[np.int64]
 Scores = npt.NDArray[np.float64]
 Recommendations = list[tuple[Hashable, float]]
+Evaluate = Callable[[Family, Scores], Scores]
 
 # Entries of the vectors that are scored at once: they fit into the cache.
 _CHUNK_ENTRIES = 1 << 16
@@ -85,8 +89,11 @@ class PairScorer(NodeEmbedder):
         first, second = (self.embedding_._rows(names) for names in split_pairs(pairs))
         return self._score_rows(first, second)
 
-    def _score_rows(self, first: Rows, second: Rows) -> Scores:
-        """Return the scores of pairs of rows, or of one first row with each second one."""
+    def _score_rows(self, first: Rows, second: Rows, evaluate: Evaluate = log_odds) -> Scores:
+        """Return the scores of pairs of rows, or of one first row with each second one.
+
+        `evaluate` turns inner products under a family into scores.
+        """
         centers = getattr(self, "center_embedding_", self.embedding_).vectors
         contexts, family = self.context_embedding_.vectors, self._pair_family()
         scores = np.empty(len(second))
@@ -94,9 +101,9 @@ class PairScorer(NodeEmbedder):
         for begin in range(0, len(second), size):
             chunk = slice(begin, begin + size)
             u, v = first if len(first) == 1 else first[chunk], second[chunk]
-            scores[chunk] = log_odds(family, _dot_rows(centers[u], contexts[v]))
+            scores[chunk] = evaluate(family, _dot_rows(centers[u], contexts[v]))
             if not self.directed_:
-                scores[chunk] += log_odds(family, _dot_rows(contexts[u], centers[v]))
+                scores[chunk] += evaluate(family, _dot_rows(contexts[u], centers[v]))
                 scores[chunk] /= 2
         return scores
 
@@ -110,6 +117,12 @@ class PairScorer(NodeEmbedder):
         self, node: Any, k: int = 10, among: Iterable[Hashable] | None = None, exclude: Any = None
     ) -> Recommendations | list[Recommendations]:
         """Return the nodes that are most likely linked to a node, best first, with their scores.
+
+        The score is the log of the probability that a context of the node is the other one, as the model estimates it:
+        log(m / (1 - m)) + log(negatives) + log(q), where m is the family's mean at the inner product and q the
+        probability of the other node as a negative. So a popular node comes before another that fits as well. Unlike
+        this, :meth:`score_pairs` says how much more likely a pair is than by the popularity of its nodes. LINE does not
+        keep how often nodes occur, and ranks by :meth:`score_pairs`.
 
         Parameters
         ----------
@@ -129,7 +142,7 @@ class PairScorer(NodeEmbedder):
         Returns
         -------
         list of (name, score), or a list of such lists for a list of nodes
-            Highest score of :meth:`score_pairs` first; of equal scores, the earlier row first.
+            Highest score first; of equal scores, the earlier row first.
 
         Examples
         --------
@@ -179,9 +192,21 @@ class PairScorer(NodeEmbedder):
         if sides is not None and sides[row] != NO_SIDE:
             candidates &= sides == 1 - sides[row]
         rows = np.flatnonzero(candidates)
-        scores = self._score_rows(np.array([row]), rows)
+        scores = self._score_contexts(row, rows)
         best = _largest(scores, k)
         return list(zip(names[rows[best]].tolist(), scores[best].tolist(), strict=True))
+
+    def _score_contexts(self, row: int, rows: Rows) -> Scores:
+        """Return the log of the probability of each row as a context of one row."""
+        model: Any = self
+        if not hasattr(model, "visits_"):
+            return self._score_rows(np.array([row]), rows)
+        settings = model._settings()
+        # A node that no walk has visited, which is neither a context nor a negative, comes after those visited once.
+        weights = np.maximum(model.visits_, 0.5) ** settings.noise_power
+        noise = np.log(settings.negatives * weights / weights.sum())
+        scores: Scores = self._score_rows(np.array([row]), rows, log_ratio) + noise[rows]
+        return scores
 
 
 def _dot_rows(u: npt.NDArray[np.float32], v: npt.NDArray[np.float32]) -> Scores:

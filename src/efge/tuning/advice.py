@@ -1,4 +1,4 @@
-"""What to do after a study, in two sentences: what to use, and which parameter matters most on this graph."""
+"""What to do after a study: what to use, which parameter matters most on this graph, and how to read the table."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from efge.evaluation.labels import Targets
 from efge.graph.graph import Graph
-from efge.tuning.results import Row
+from efge.graph.predictability import RANDOM
+from efge.tuning.results import Row, explain_rows
 
 # Values of a parameter whose best scores are closer than this are equally good.
 _CLOSE = 0.003
@@ -20,14 +21,28 @@ _LIKE = 1.5
 
 
 def advise(rows: Sequence[Row], default: Row | None, reasons: Mapping[str, str]) -> str:
-    """Return what to use, and which parameter matters most.
+    """Return what to use, which parameter matters most, and what can be compared in the table.
 
     `reasons` explain why small or large windows do best on the graph.
     """
     scored = [row for row in rows if not math.isnan(row.score)]
     if not scored:
         return "No candidate could be trained."
-    return f"{_recommend(scored[0], default)} {_what_matters(scored, reasons)}"
+    chance = _at_chance(scored)
+    found = [chance] if chance else [_recommend(scored[0], default), _what_matters(scored, reasons)]
+    return " ".join([*found, *explain_rows(rows)])
+
+
+def _at_chance(rows: Sequence[Row]) -> str | None:
+    """Say that nothing was learned, if no candidate tells hidden edges from other pairs."""
+    areas = [row.scores["auc"] for row in rows if "auc" in row.scores]
+    if not areas or max(areas) >= RANDOM:
+        return None
+    return (
+        f"No candidate beats chance: the best AUC is {max(areas):.2f}, and .5 is chance. Links look random, or too few"
+        " are left to learn from, so that no choice can be made by them; efge info says whether they follow from each"
+        " other."
+    )
 
 
 def _recommend(best: Row, default: Row | None) -> str:

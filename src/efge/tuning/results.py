@@ -56,6 +56,35 @@ class Row(NamedTuple):
     difference: float
     verdict: str
 
+    def __repr__(self) -> str:
+        """Return the fields, numbers with four digits."""
+        shown = {name: _round(value) for name, value in self._asdict().items()}
+        return f"Row({', '.join(f'{name}={value!r}' for name, value in shown.items())})"
+
+
+def _round(value: Any) -> Any:
+    """Return a float, or the floats of a dictionary, with four digits, and any other value as it is."""
+    if isinstance(value, dict):
+        return {name: _round(one) for name, one in value.items()}
+    return round(value, 4) if isinstance(value, float) else value
+
+
+def explain_rows(rows: Sequence[Row]) -> list[str]:
+    """Say which scores of a table can be compared, and why it has more rows than there were trainings."""
+    scored = [row for row in rows if not math.isnan(row.score)]
+    texts = []
+    if len({(row.fraction, row.repeats) for row in scored}) > 1:
+        texts.append(
+            "Compare scores only between rows with the same walks and repeats: fewer walks, or other hidden data, give"
+            " other scores. A difference is from the best on the data that both had."
+        )
+    trainings = len({row.candidate.training() for row in scored})
+    if 1 < trainings < len(scored):
+        texts.append(
+            f"The {len(scored)} rows are of {trainings} trainings; those that differ in their filter share one."
+        )
+    return texts
+
 
 class Results:
     """All scores of a study so far."""
