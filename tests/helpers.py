@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 import warnings
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 from numba import njit
 from sklearn.utils import estimator_checks
+from threadpoolctl import threadpool_info
 
 import efge
 from efge.cli import main
@@ -148,3 +150,9 @@ def prepare_training(walks, family, settings, n_blocks=None):
     """Return what training prepares for its kernels; `n_blocks` of a round if not as many as the graph suggests."""
     corpus = Corpus(walks, settings.window, settings.epochs)
     return trainer._prepare(corpus, family, settings, n_blocks=n_blocks)
+
+
+def blas_threads():
+    """Return the numbers of threads of the libraries of NumPy and SciPy; other packages may have brought their own."""
+    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
+    return {library["num_threads"] for library in libraries if re.search("numpy|scipy", library["filepath"])}

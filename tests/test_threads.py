@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
-import re
 import subprocess
 import sys
 import threading
@@ -14,12 +13,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import threadpool_limits
 
 import efge
 from efge import parallel
 from efge.linalg import multiply
 from efge.parallel import single_threaded_blas
+from helpers import blas_threads
 
 PROGRAM = Path(__file__).with_name("thread_digests.py")
 
@@ -57,12 +57,6 @@ def test_no_result_depends_on_the_number_of_blas_threads_or_of_cores():
 
 
 # The limit ------------------------------------------------------------------------------------------------------------
-
-
-def blas_threads():
-    """Return the numbers of threads of the libraries of NumPy and SciPy; other packages may have brought their own."""
-    libraries = [library for library in threadpool_info() if library["user_api"] == "blas"]
-    return {library["num_threads"] for library in libraries if re.search("numpy|scipy", library["filepath"])}
 
 
 @pytest.fixture
@@ -123,6 +117,7 @@ import sys
 import numpy
 from threadpoolctl import threadpool_info
 from efge.parallel import single_threaded_blas
+from helpers import blas_threads
 
 def show():
     print(sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
