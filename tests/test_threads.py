@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -117,7 +118,6 @@ import sys
 import numpy
 from threadpoolctl import threadpool_info
 from efge.parallel import single_threaded_blas
-from helpers import blas_threads
 
 def show():
     print(sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
