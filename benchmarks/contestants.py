@@ -125,7 +125,7 @@ def efge_method(method: str, edges: Any) -> Callable[[], object]:
     import efge
 
     options = {
-        "BigClam": {"communities": COMMUNITIES},
+        "BigClam": {"n_communities": COMMUNITIES},
         "LINE": {"samples": SAMPLES_PER_EDGE * len(edges), "negatives": 1},
     }
     graph = efge.as_graph(edges)
