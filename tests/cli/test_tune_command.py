@@ -133,3 +133,19 @@ def test_a_printed_command_has_switches_as_they_are_declared():
 )
 def test_mistakes_are_errors_of_one_line(folder, arguments, message):
     assert_fails(run(*arguments, cwd=folder), message)
+
+
+def test_a_study_replaces_no_file_of_something_else(tmp_path):
+    (tmp_path / "graph.txt").write_text("".join(f"{i} {(i + step) % 20}\n" for i in range(20) for step in (1, 2)))
+    (tmp_path / "other.txt").write_text("".join(f"{i} {(i + step) % 24}\n" for i in range(24) for step in (1, 2)))
+    (tmp_path / "space.toml").write_text("dim = [2]\nwalks_per_node = [2]\n")
+    (tmp_path / "study").mkdir()
+    (tmp_path / "study" / "table.csv").write_text("important")
+    arguments = ("--space", "space.toml", "-o", "study")
+    done = run("tune", "graph.txt", *arguments, cwd=tmp_path)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "table.csv: this file exists; add --force" in done.stderr
+    assert (tmp_path / "study" / "table.csv").read_text() == "important"
+    assert run("tune", "graph.txt", *arguments, "--force", cwd=tmp_path).returncode == 0
+    assert run("tune", "graph.txt", *arguments, cwd=tmp_path).returncode == 0
+    assert "exist; add --force" in run("tune", "other.txt", *arguments, cwd=tmp_path).stderr

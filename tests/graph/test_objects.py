@@ -580,3 +580,17 @@ def test_a_tensor_is_detached_and_moved_to_the_cpu():
 @pytest.mark.filterwarnings("ignore::PendingDeprecationWarning")
 def test_a_numpy_matrix_is_an_array():
     assert as_graph(np.asmatrix([[0, 1], [1, 0]])).n_edges == 1
+
+
+def test_entries_of_a_matrix_that_are_listed_several_times_are_added_up():
+    counts = sp.coo_matrix(([1, 1, 1], ([0, 0, 1], [1, 1, 2])), shape=(3, 3))
+    graph = efge.as_graph(counts)
+    assert graph == efge.as_graph(counts.tocsr())
+    assert graph.weights.tolist() == [2.0, 1.0]
+    assert counts.nnz == 3
+
+
+def test_a_date_is_no_weight():
+    frame = pd.DataFrame({"from": ["a", "b"], "to": ["b", "c"], "weight": pd.to_datetime(["2020", "2021"])})
+    with pytest.raises(efge.GraphError, match=r"a weight is a number; got 2020-01-01.*, which is a date or a time"):
+        efge.as_graph(frame)

@@ -424,7 +424,8 @@ def test_nothing_loads_a_pickle(write, tmp_path):
         with pytest.raises(efge.EmbeddingError, match=r"v.npz: "):
             efge.Embedding.load(write("v.npz", sparse_archive(**entries)))
     for name in ("format", "model", "names", "vectors", "contexts"):
-        header = np.frombuffer(b'{"efge": "1", "estimator": "HOPE", "parameters": {}, "values": {}}', np.uint8)
+        known = b'{"efge": "1", "estimator": "HOPE", "parameters": {}, "values": {},'
+        header = np.frombuffer(known + b' "entries": ["names", "vectors", "contexts"]}', np.uint8)
         table = np.ones((1, 2), np.float32)
         entries = {"format": array(b"efge model 1"), "model": header, "names": [1], "vectors": table, "contexts": table}
         assert efge.HOPE.load(write("m.npz", sparse_archive(**entries))).embedding_.dim == 2

@@ -231,8 +231,10 @@ ENTRIES = {"format": np.array(b"efge model 1"), "names": np.arange(2), "vectors"
 
 def write_model(path, header=HEADER, **entries):
     """Write a file whose header or entries are changed; an entry that is None is left out."""
-    text = header if isinstance(header, bytes) else json.dumps(header).encode()
-    arrays = ENTRIES | {"model": np.frombuffer(text, np.uint8), "visits": np.array([3, 4])} | entries
+    arrays = ENTRIES | {"visits": np.array([3, 4])} | entries
+    names = [name for name, array in arrays.items() if array is not None and name not in ("format", "model")]
+    text = header if isinstance(header, bytes) else json.dumps({"entries": names} | header).encode()
+    arrays = {"model": np.frombuffer(text, np.uint8)} | arrays
     with zipfile.ZipFile(path, "w") as archive:
         for name, array in arrays.items():
             if array is None:
@@ -280,7 +282,10 @@ def test_malformed_entries_are_refused(tmp_path, entries, message):
     [
         ({"estimator": "Path"}, "this is a model of another class; call the load method of your own class Path"),
         ({"estimator": "NodeEmbedder", "parameters": {}}, "this is a model of another class"),
-        ({"estimator": ["EFGE"]}, "a model has efge, estimator, parameters, values; estimator is missing or invalid"),
+        (
+            {"estimator": ["EFGE"]},
+            "a model has efge, estimator, parameters, values, entries; estimator is missing or invalid",
+        ),
         ({"efge": None}, "efge is missing or invalid"),
         ({"parameters": {"width": 2}}, "EFGE has no parameter 'width'; it has family, dim"),
         ({"parameters": {"dim": [2]}}, "a parameter is a number or text; got dim: list"),
@@ -314,6 +319,16 @@ def test_malformed_headers_are_refused(tmp_path, change, message):
 @pytest.mark.parametrize("header", [b"", b"[]", b"{", b"\xff", b"[" * 100_000], ids=repr)
 def test_headers_that_are_no_object_are_refused(tmp_path, header):
     load_error(write_model(tmp_path / "model.npz", header))
+
+
+@pytest.mark.parametrize("entry", [b"centers.npy", b"visits.npy", b"filter_map.npy", b"neighborhoods.npy"])
+def test_an_entry_whose_name_is_damaged_does_not_count_as_left_out(tmp_path, entry):
+    path = tmp_path / "model.npz"
+    efge.EFGE(dim=4, **QUICK).fit(CLUB).save(path)
+    data = path.read_bytes()
+    place = data.rindex(entry)
+    path.write_bytes(data[:place] + b"X" + data[place + 1 :])
+    assert "the entries are not those that were written" in load_error(path)
 
 
 def test_truncated_and_damaged_files_are_refused(tmp_path):

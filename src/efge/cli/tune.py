@@ -25,7 +25,7 @@ from efge.cli.options import (
     select_options,
     with_options,
 )
-from efge.cli.outputs import ForceFlag, check_outputs
+from efge.cli.outputs import ForceFlag, check_outputs, files_in
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
@@ -79,6 +79,7 @@ def tune(
     seconds = None if budget is None else parse_seconds(budget)
     check_outputs([plot], [graph, labels, space, options["nodes"]], force)
     network = runs.read_graph(graph, reading)
+    check_outputs(_other_files(output, network), [], force)
     study = _run_study(
         network,
         output,
@@ -103,6 +104,16 @@ def tune(
         return
     print(f"{study.to_markdown()}\n\n{command}")
     log_info(f"wrote table.csv and study.json to {output}")
+
+
+def _other_files(folder: Path, graph: Graph) -> list[Path]:
+    """Return the files that a study would replace, unless they are those of an earlier study of the same graph."""
+    try:
+        content = json.loads((folder / "study.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        content = None
+    is_same = isinstance(content, dict) and content.get("graph") == graph.fingerprint()
+    return [] if is_same else files_in(folder, "table.csv", "study.json")
 
 
 def _run_study(graph: Graph, folder: Path | None, **options: Any) -> Study:

@@ -114,6 +114,10 @@ def from_matrix(x: Any, options: ConversionOptions) -> Graph:
         except ValueError as error:
             raise GraphError(f"the matrix is not valid: {error}") from None
     entries = x.tocoo()
+    if not entries.has_canonical_format:
+        # Entries that are listed several times are added up, as by all of SciPy's operations.
+        entries = entries.copy()
+        entries.sum_duplicates()
     values = entries.data
     if values.dtype.kind == "c":
         raise GraphError("the entries of an adjacency matrix are real numbers; got complex ones")
@@ -278,6 +282,8 @@ def refuse_names(options: ConversionOptions) -> None:
 
 def as_weights(values: Any, place: Callable[[int], str]) -> Weights:
     """Convert weights to floats; raise a GraphError at the first that is not finite and positive."""
+    if getattr(getattr(values, "dtype", None), "kind", "") in ("m", "M"):
+        raise GraphError(f"{place(0)}: a weight is a number; got {values[0]!s}, which is a date or a time")
     try:
         weights = np.asarray(values, np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -63,8 +63,7 @@ def write_model(path: str | os.PathLike[str], model: NodeEmbedder) -> None:
         header |= {"parameters": encode_parameters(model.get_params()), "values": values}
         header |= {"history": fitted["history_"]} if "history_" in fitted else {}
         header |= {"diagnostics": asdict(fitted["diagnostics_"])} if "diagnostics_" in fitted else {}
-        arrays = {"format": np.array(_MAGIC), "model": np.frombuffer(_to_json(header), np.uint8)}
-        arrays |= name_arrays(model.embedding_.names)
+        arrays = name_arrays(model.embedding_.names)
         arrays |= {name.rstrip("_"): fitted[name].astype(kind) for name, kind in _ARRAYS.items() if name in fitted}
         if fitted.get(_FILTER_MAP) is not None:
             arrays[_FILTER_MAP.rstrip("_")] = fitted[_FILTER_MAP].astype("<f4", copy=False)
@@ -72,8 +71,10 @@ def write_model(path: str | os.PathLike[str], model: NodeEmbedder) -> None:
         for entry, name in _TABLES.items():
             if fitted.get(name, model.embedding_) is not model.embedding_:
                 arrays[entry] = fitted[name].vectors.astype("<f4", copy=False)
+        header["entries"] = list(arrays)
+        first = {"format": np.array(_MAGIC), "model": np.frombuffer(_to_json(header), np.uint8)}
         with atomic_write(path) as stream:
-            write_arrays(stream, arrays)
+            write_arrays(stream, first | arrays)
     except (GraphError, EmbeddingError) as error:
         raise EmbeddingError(f"{display_name(path)}: {error}") from None
 
@@ -112,10 +113,13 @@ def is_model(path: str | os.PathLike[str]) -> bool:
 
 def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
     header: dict[str, Any] = parse_json(read_entry(archive, "model", "|u1", 1).tobytes())
-    kinds = {"efge": str, "estimator": str, "parameters": dict, "values": dict}
+    kinds = {"efge": str, "estimator": str, "parameters": dict, "values": dict, "entries": list}
     for name, kind in kinds.items():
         if not isinstance(header, dict) or not isinstance(header.get(name), kind):
             raise EmbeddingError(f"entry 'model': a model has {', '.join(kinds)}; {name} is missing or invalid")
+    # The names of entries have no checksum: one that is damaged would look as if the model never had that entry.
+    if {f"{name}.npy" for name in ("format", "model", *header["entries"])} != set(archive.namelist()):
+        raise EmbeddingError(f"the entries are not those that were written: {', '.join(map(str, header['entries']))}")
     return header
 
 
