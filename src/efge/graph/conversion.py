@@ -102,6 +102,14 @@ def _new_names(graph: Graph, nodes: Iterable[Hashable] | None) -> list[Hashable]
     return [name for name, row in zip(names, graph._index.rows(names), strict=True) if row < 0] if names else []
 
 
+def _has_duplicates(matrix: Any, ends: npt.NDArray[Any]) -> bool:
+    """Return whether entries are listed several times: they are added up, and the sums are weights even of ones."""
+    if getattr(matrix, "has_canonical_format", False):
+        return False
+    listed = ends[0].astype(np.int64) * matrix.shape[1] + ends[1]
+    return len(np.unique(listed)) < len(listed)
+
+
 def from_matrix(x: Any, options: ConversionOptions) -> Graph:
     """Convert a SciPy sparse matrix or array: each nonzero entry is an edge."""
     options.refuse_counts()
@@ -114,17 +122,15 @@ def from_matrix(x: Any, options: ConversionOptions) -> Graph:
         except ValueError as error:
             raise GraphError(f"the matrix is not valid: {error}") from None
     entries = x.tocoo()
-    if not entries.has_canonical_format:
-        # Entries that are listed several times are added up, as by all of SciPy's operations.
-        entries = entries.copy()
-        entries.sum_duplicates()
     values = entries.data
     if values.dtype.kind == "c":
         raise GraphError("the entries of an adjacency matrix are real numbers; got complex ones")
     is_edge = values != 0
     values = values[is_edge].astype(np.float64)
     ends = np.vstack([entries.row[is_edge], entries.col[is_edge]])
-    weighted = bool((values != 1).any()) if options.weighted is None else options.weighted
+    weighted = options.weighted
+    if weighted is None:
+        weighted = bool((values != 1).any()) or _has_duplicates(x, ends)
     if options.bipartite:
         return from_biadjacency(
             ends, values if weighted else None, name_matrix(*map(range, x.shape)), x.shape[0], options
