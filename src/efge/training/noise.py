@@ -19,9 +19,9 @@ from efge.training.monitor import AliasTable
 from efge.training.settings import Settings
 
 # Below this information of two steps, walks tell so little that training learns slowly. It lies between Facebook's
-# friends (2.4 nats) and generated graphs with clear communities (2.1), where shared negatives cost nothing, and graphs
-# whose communities mix more (1.8 and less), where shared negatives and a start from random vectors cost scores. No
-# information is more than the logarithm of the number of nodes, so that tiny graphs count, too.
+# friends and generated graphs with clear communities, where shared negatives cost nothing, and graphs whose communities
+# mix more ("communities that mix" in benchmarks/results/trials.json). No information is more than the logarithm of the
+# number of nodes, so that tiny graphs count, too.
 _LOW_INFORMATION = 2.0
 # Largest number of contexts that share their negatives.
 _MAX_GROUP_SIZE = 4
