@@ -14,6 +14,7 @@ from scipy import stats
 import efge
 from efge.kernels import sgd as kernel
 from efge.kernels.common import CACHE_LINE
+from efge.random import stream_key
 from efge.training import trainer
 from efge.training.huffman import huffman
 from efge.training.tables import initial_tables
@@ -244,7 +245,7 @@ def test_inner_nodes_that_a_round_observes_often_are_averaged():
     merge_scale, visits = run.model.merge_scale, run.corpus.visits
     assert run.n_blocks > 4
     # Each pair passes the root; hardly any pair passes an inner node near the leaves.
-    passes = huffman(visits).passes(visits)
+    passes = huffman(visits, stream_key(3, 0, "huffman")).passes(visits)
     assert merge_scale[passes.argmax()] == pytest.approx(1 / run.n_blocks, rel=0.01)
     assert merge_scale.max() == 1.0
     assert (np.diff(merge_scale[np.argsort(passes)]) <= 1e-6).all()

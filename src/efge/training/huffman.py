@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.kernels import huffman as kernel
+from efge.kernels.random import random_permutation
 
 
 class Tree(NamedTuple):
@@ -30,10 +31,17 @@ class Tree(NamedTuple):
 NO_TREE = Tree(np.empty(0, np.int64), np.empty(0, np.int32))
 
 
-def huffman(visits: npt.NDArray[np.int64]) -> Tree:
-    """Build the Huffman tree over nodes by their visits; a node that no walk visits has no path."""
+def huffman(visits: npt.NDArray[np.int64], key: np.uint64) -> Tree:
+    """Build the Huffman tree over nodes by their visits; a node that no walk visits has no path.
+
+    The random stream of `key` orders nodes with equal visits. If they stayed in the order of the rows, nodes that a
+    file lists one after the other would share most of their paths, and the vectors would tell the order of the file:
+    if that is by class, as in many data sets, scores would be too high.
+    """
     leaf_of = np.full(len(visits), -1, np.int64)
-    order = np.argsort(visits, kind="stable")
+    order = np.empty(len(visits), np.int64)
+    random_permutation(key, order)
+    order = order[np.argsort(visits[order], kind="stable")]
     order = order[visits[order] > 0]
     leaf_of[order] = np.arange(len(order))
     size = max(2 * len(order) - 1, 0)

@@ -22,6 +22,7 @@ from efge.kernels import sgd_reference as reference_kernel
 from efge.kernels.sgd_rows import Workspace
 from efge.kernels.sgd_step import DIVERGED, MAX_OBSERVATIONS, MAX_PATH_OBSERVATIONS, MAX_ROWS
 from efge.progress import Progress
+from efge.random import stream_key
 from efge.training.checkpoints import CheckpointManager, Checkpoints, TrainingState, run_identity
 from efge.training.corpus import Corpus, Source
 from efge.training.huffman import NO_TREE, huffman
@@ -125,7 +126,7 @@ def _prepare(
     start: StartVectors | None = None,
 ) -> _Run:
     """Build the tables and everything else that the kernels need; `n_blocks` overrides the blocks of a round."""
-    tree = huffman(corpus.visits) if settings.softmax else NO_TREE
+    tree = huffman(corpus.visits, stream_key(corpus.walks.seed, 0, "huffman")) if settings.softmax else NO_TREE
     splines = spline_table(family, "gradient")
     visits = corpus.visits if start is None or start.visits is None else start.visits
     noise = alias_table(noise_weights(visits, settings.noise_power))
