@@ -446,10 +446,11 @@ def train_bucket(records, cells, centers, contexts, family, noise, config, key):
             contexts[list(observations)] = np.maximum(contexts[list(observations)], config.floor)
 
 
-def combine_rows(matrix, scales, factors, x, y, out):
-    """Return a scales ((A + I) x) + b x + c y + d out, of a dense matrix A."""
-    a, b, c, d = factors
-    return a * scales[:, None] * (matrix @ x + x) + b * x + c * y + d * out
+def combine_rows(matrix, scales, factors, x, y, sums):
+    """Return a scales ((A + I) x) + b y, of a dense matrix A, and sums with c times that."""
+    a, b, c = factors
+    out = a * scales[:, None] * (matrix @ x + x) + b * y
+    return out, sums + c * out
 
 
 def fold_in(vectors, table, family, work, config):

@@ -31,6 +31,8 @@ _FILTERED_RESTARTS = 20
 _SPARE = 1.25
 # Random vectors and steps of that estimate.
 _PROBES, _PROBE_STEPS = 8, 60
+# Values of a function that its expansion in Chebyshev polynomials follows from, at least.
+_MIN_SAMPLES = 128
 # Rows of a block of a dense product: fewer take longer, more leave threads without work at the end. Rounding depends on
 # it, so it must not depend on the number of threads.
 _PRODUCT_ROWS = 256
@@ -338,28 +340,20 @@ def _divide_by_power_of_two(value: float, exponent: int) -> float:
         return float(np.ldexp(value, -exponent))
 
 
-def chebyshev_coefficients(order: int, theta: float) -> list[float]:
-    """Return the first coefficients of exp(-theta t) in Chebyshev polynomials of t, for t from -1 to 1.
+def chebyshev_coefficients(
+    function: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]], order: int
+) -> list[float]:
+    """Return the first coefficients of a smooth function in Chebyshev polynomials of t, for t from -1 to 1.
 
-    They are modified Bessel functions of theta: I_0, -2 I_1, 2 I_2, -2 I_3, ...
+    They follow from values at the zeros of a polynomial that is far beyond the given order.
 
     Examples
     --------
-    >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(3, 0.5)]
-    [1.0635, -0.5158, 0.0638]
+    >>> [round(coefficient, 4) for coefficient in chebyshev_coefficients(lambda t: 1 + 4 * t**2, 3)]
+    [3.0, 0.0, 2.0]
     """
-    bessel = [_bessel(k, theta) for k in range(order)]
-    return bessel[:1] + [2 * (-1) ** k * value for k, value in enumerate(bessel[1:], 1)]
-
-
-def _bessel(k: int, x: float) -> float:
-    """Return the modified Bessel function I_k(x) for x > 0, the sum of (x / 2)^(k + 2m) / (m! (k + m)!) over m.
-
-    All terms are positive, so that no digit is lost. Importing SciPy's functions takes longer than to filter vectors.
-    """
-    term = math.prod(x / 2 / i for i in range(1, k + 1))
-    terms = [term]
-    while terms[-1] > _EPSILON * term or len(terms) < x:
-        m = len(terms)
-        terms.append(terms[-1] * (x / 2) ** 2 / (m * (k + m)))
-    return math.fsum(terms)
+    count = max(_MIN_SAMPLES, 4 * order)
+    angles = np.pi * (np.arange(count) + 0.5) / count
+    values = function(np.cos(angles))
+    means = [float((values * np.cos(k * angles)).mean()) for k in range(order)]
+    return [means[0], *(2 * mean for mean in means[1:])]

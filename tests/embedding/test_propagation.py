@@ -68,22 +68,25 @@ def test_filtered_vectors_are_smooth_ones_times_the_matrix_that_is_returned(meth
 
 
 @each_kind
-def test_the_kernel_agrees_with_dense_matrices(directed, weighted):
+@pytest.mark.parametrize("in_place", [False, True])
+def test_the_kernel_agrees_with_dense_matrices(directed, weighted, in_place):
     graph = random_graph(1, directed, weighted)
     matrix = graph.to_scipy()
-    x, y, out = (random_vectors(graph.n_nodes, 16, seed) for seed in range(3))
-    scales, factors = np.random.default_rng(3).random(graph.n_nodes), (0.3, -0.7, 1.1, 0.9)
-    expected = reference.combine_rows(matrix.toarray(), scales, factors, x, y, out)
+    x, y, sums = (random_vectors(graph.n_nodes, 16, seed) for seed in range(3))
+    scales, factors = np.random.default_rng(3).random(graph.n_nodes), (0.3, -0.7, 1.1)
+    expected, expected_sums = reference.combine_rows(matrix.toarray(), scales, factors, x, y, sums)
     weights = matrix.data.astype(np.float32) if weighted else np.empty(0, np.float32)
+    out = y if in_place else np.full_like(x, 7)
     for low, high in ((0, 7), (7, graph.n_nodes)):
-        combine_rows(graph.indptr, graph.indices, weights, scales, factors, x, y, out, low, high)
+        combine_rows(graph.indptr, graph.indices, weights, scales, factors, x, y, out, sums, low, high)
     np.testing.assert_allclose(out, expected, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(sums, expected_sums, rtol=1e-5, atol=1e-5)
 
 
 @each_kind
 @pytest.mark.parametrize("dim", [3, 16, 21])
 def test_the_filter_of_prone_is_a_gaussian_in_the_eigenvalues(directed, weighted, dim):
-    """With ten terms, the expansion equals the function that it approximates."""
+    """With the default number of terms, the expansion equals the function that it approximates."""
     graph = random_graph(2, directed, weighted)
     vectors = random_vectors(graph.n_nodes, dim)
     kept = apply_by_eigenvalues(graph, lambda x: 1 - np.exp(0.5 - 0.5 * (x - 0.2) ** 2 / 2), vectors)
@@ -107,22 +110,39 @@ def test_the_band_pass_keeps_lengths_and_raises_singular_values_to_a_power(direc
     np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
+def gaussian(theta, mu):
+    """The filter's function of t, for eigenvalues 1 + t of L."""
+    return lambda t: np.exp(theta - theta * (1 + t - mu) ** 2 / 2)
+
+
 @pytest.mark.parametrize("order", [1, 2, 3, 6])
 def test_the_expansion_ends_after_the_given_number_of_terms(order):
     graph = random_graph(3, False, True)
     vectors = random_vectors(graph.n_nodes, 5)
-    coefficients = chebyshev_coefficients(order, 2.0)
-    kept = apply_by_eigenvalues(graph, lambda x: 1 - chebval((x - 0.9) ** 2 / 2 - 1, coefficients), vectors)
+    coefficients = chebyshev_coefficients(gaussian(2.0, 0.9), order)
+    kept = apply_by_eigenvalues(graph, lambda x: 1 - chebval(x - 1, coefficients), vectors)
     expected = unit_singular_vectors(dense_sum(graph) @ kept)
     result = efge.propagate(efge.Embedding(vectors, graph.names), graph, "prone", order=order, theta=2.0, mu=0.9)
     np.testing.assert_allclose(result.vectors, expected, atol=2e-4)
 
 
-@pytest.mark.parametrize("theta", [0.01, 0.5, 5.0, 20.0])
-def test_coefficients_are_those_of_the_exponential_function(theta):
+@pytest.mark.parametrize(("theta", "mu"), [(0.01, 0.2), (0.5, 0.0), (5.0, 1.0), (20.0, 2.0)])
+def test_coefficients_are_those_of_the_function(theta, mu):
     t = np.linspace(-1, 1, 50)
-    scaled = chebval(t, chebyshev_coefficients(60, theta)) * np.exp(-theta)
-    np.testing.assert_allclose(scaled, np.exp(-theta * (t + 1)), atol=1e-14)
+    function = gaussian(theta, mu)
+    coefficients = chebyshev_coefficients(function, 60)
+    np.testing.assert_allclose(chebval(t, coefficients), function(t), atol=1e-14 * np.exp(theta))
+    np.testing.assert_allclose(chebyshev_coefficients(function, 5), coefficients[:5], atol=1e-14 * np.exp(theta))
+
+
+@pytest.mark.parametrize("mu", [0.0, 0.2, 2.0])
+def test_default_terms_are_as_many_as_32_bits_tell_apart(mu):
+    t = np.linspace(-1, 1, 500)
+    function = gaussian(0.5, mu)
+    order = propagation.check_propagation("band-pass")["order"]
+    # Sums of tens of numbers of 32 bits have errors of this size.
+    assert np.abs(chebval(t, chebyshev_coefficients(function, order)) - function(t)).max() < 1e-6
+    assert np.abs(chebval(t, chebyshev_coefficients(function, order - 2)) - function(t)).max() > 1e-6
 
 
 @each_kind

@@ -74,7 +74,7 @@ def propagate(
     **parameters
         For "band-pass" and "prone":
 
-        - ``order``: number of terms of the Chebyshev expansion, which approximates the function of x; by default 6, and
+        - ``order``: number of terms of the Chebyshev expansion, which approximates the function of x; by default 8, and
           10 for "prone".
         - ``theta=0.5``: the larger, the narrower the band; up to 20. Raise `order` with it.
         - ``mu=0.2``: the center of the band, from 0 to 2.
@@ -215,31 +215,17 @@ class _Propagator:
         self._ones = np.ones(graph.n_nodes)
         self._tasks = _split_rows(self._indptr, threads)
 
-    def mean(self, factors: tuple[float, ...], x: Vectors, y: Vectors, out: Vectors) -> None:
-        """Set `out` to a Px + bx + cy + d out, for the mean P over a node and its neighbors and factors a, b, c, d."""
-        self._combine(self._inverse_totals, factors, x, y, out)
+    def mean(self, factors: tuple[float, ...], x: Vectors, y: Vectors, out: Vectors, sums: Vectors) -> None:
+        """Set `out` to a Px + by, and add c times that to `sums`, for the mean P over a node and its neighbors."""
+        self._combine(self._inverse_totals, factors, x, y, out, sums)
 
     def total(self, x: Vectors, out: Vectors) -> None:
         """Set `out` to the sums over each node and its neighbors."""
-        self._combine(self._ones, (1.0, 0.0, 0.0, 0.0), x, x, out)
+        self._combine(self._ones, (1.0, 0.0, 0.0), x, x, out, out)
 
-    def subtract(self, factor: float, block: Vectors, columns: Vectors) -> None:
-        """Subtract from columns a block, multiplied by a factor."""
-
-        def subtract(rows: slice) -> None:
-            columns[rows] -= factor * block[rows, : columns.shape[1]]
-
-        self._run(subtract)
-
-    def _combine(
-        self, scales: npt.NDArray[np.float64], factors: tuple[float, ...], x: Vectors, y: Vectors, out: Vectors
-    ) -> None:
+    def _combine(self, scales: Floats, factors: tuple[float, ...], *blocks: Vectors) -> None:
         matrix = (self._indptr, self._indices, self._weights)
-
-        def combine(rows: slice) -> None:
-            combine_rows(*matrix, scales, factors, x, y, out, rows.start, rows.stop)
-
-        self._run(combine)
+        self._run(lambda rows: combine_rows(*matrix, scales, factors, *blocks, rows.start, rows.stop))
 
     def _run(self, task: Callable[[slice], None]) -> None:
         list(map(task, self._tasks) if self._pool is None else self._pool.map(task, self._tasks))
@@ -285,7 +271,7 @@ def _split_rows(indptr: npt.NDArray[Any], threads: int) -> list[slice]:
 def _band_pass(
     vectors: Vectors, propagator: _Propagator, order: int, theta: float, mu: float, exponent: float
 ) -> Floats:
-    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    lengths = _row_lengths(vectors)
     _sum_band(vectors, propagator, order, theta, mu)
     values, axes = _singular_axes(vectors, propagator.threads)
     factors = _power(values, exponent - 1)
@@ -314,37 +300,30 @@ def _sum_band(vectors: Vectors, propagator: _Propagator, order: int, theta: floa
     # Later steps undo the scale, and after this no sum overflows.
     largest = max(vectors.max(initial=0.0), -vectors.min(initial=0.0))
     np.ldexp(vectors, -int(np.frexp(largest)[1]), out=vectors)
-    coefficients = chebyshev_coefficients(order, theta)
+    # The Laplacian L is 1 + t where -P, whose eigenvalues lie between -1 and 1, is t.
+    coefficients = chebyshev_coefficients(lambda t: np.exp(theta - theta * (1 + t - mu) ** 2 / 2), order)
     blocks = _zero_blocks(len(vectors))
     for begin in range(0, vectors.shape[1], CACHE_LINE):
         columns = vectors[:, begin : begin + CACHE_LINE]
-        _subtract_filtered(columns, propagator, coefficients, mu, blocks)
         _fill_block(blocks[0], columns)
-        propagator.total(blocks[0], blocks[1])
-        columns[:] = blocks[1][:, : columns.shape[1]]
+        columns[:] = _sum_filtered(propagator, coefficients, *blocks)[:, : columns.shape[1]]
 
 
-def _subtract_filtered(
-    columns: Vectors, propagator: _Propagator, coefficients: list[float], mu: float, blocks: list[Vectors]
-) -> None:
-    """Subtract from columns Z the sum of coefficients times T_k(X) Z, where X = (L - mu I)^2 / 2 - I.
+def _sum_filtered(
+    propagator: _Propagator, coefficients: list[float], current: Vectors, upcoming: Vectors, sums: Vectors
+) -> Vectors:
+    """Return the sums over neighbors of Z minus coefficients times T_k(-P) Z, for the block Z that is `current`.
 
-    The polynomials are T_0 = 1, T_1 = X, and T_k+1 = 2 X T_k - T_k-1 = (L - mu I)^2 T_k - 2 T_k - T_k-1.
+    The polynomials are T_0 = 1, T_1 = X and T_k+1 = 2 X T_k - T_k-1. All three blocks are overwritten.
     """
-    previous, current, shifted = blocks
-    _fill_block(previous, columns)
-    propagator.subtract(coefficients[0], previous, columns)
-    # Since L - mu I = (1 - mu) I - P, these are the factors of P and of I.
-    mean, own = -1.0, 1 - mu
+    np.multiply(current, np.float32(1 - coefficients[0]), out=sums)
     for k, coefficient in enumerate(coefficients[1:], 1):
-        if k == 1:
-            propagator.mean((mean, own, 0.0, 0.0), previous, previous, shifted)
-            propagator.mean((mean / 2, own / 2, -1.0, 0.0), shifted, previous, current)
-        else:
-            propagator.mean((mean, own, 0.0, 0.0), current, current, shifted)
-            propagator.mean((mean, own, -2.0, -1.0), shifted, current, previous)
-            previous, current = current, previous
-        propagator.subtract(coefficient, current, columns)
+        # Before, `upcoming` is the polynomial before the current one.
+        factors = (-1.0, 0.0) if k == 1 else (-2.0, -1.0)
+        propagator.mean((*factors, -coefficient), current, upcoming, upcoming, sums)
+        current, upcoming = upcoming, current
+    propagator.total(sums, upcoming)
+    return upcoming
 
 
 def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float) -> Floats:
@@ -352,9 +331,9 @@ def _average(vectors: Vectors, propagator: _Propagator, steps: int, alpha: float
     for begin in range(0, vectors.shape[1], CACHE_LINE):
         columns = vectors[:, begin : begin + CACHE_LINE]
         _fill_block(original, columns)
-        propagator.mean((1 - alpha, 0.0, alpha, 0.0), original, original, current)
-        for _ in range(steps - 1):
-            propagator.mean((1 - alpha, 0.0, alpha, 0.0), current, original, upcoming)
+        current[:] = original
+        for _ in range(steps):
+            propagator.mean((1 - alpha, alpha, 0.0), current, original, upcoming, upcoming)
             current, upcoming = upcoming, current
         columns[:] = current[:, : columns.shape[1]]
     return np.eye(vectors.shape[1])
@@ -398,12 +377,18 @@ def _transform_rows(vectors: Vectors, matrix: Floats, smallest: float, lengths: 
         rows = slice(begin, begin + _CHUNK_ROWS)
         wide = vectors[rows].astype(np.float64)
         products = wide @ matrix
-        norms = np.linalg.norm(products, axis=1, keepdims=True)
+        norms = _row_lengths(products)
         # A row that is much shorter than the smallest singular value makes it has lost all but rounding errors.
-        nonzero = norms > _RELATIVE_ZERO * smallest * np.linalg.norm(wide, axis=1, keepdims=True)
-        vectors[rows] = lengths[rows, None] * np.divide(products, norms, out=np.zeros_like(products), where=nonzero)
+        nonzero = norms > _RELATIVE_ZERO * smallest * _row_lengths(wide)
+        products *= np.divide(lengths[rows], norms, out=np.zeros_like(norms), where=nonzero)[:, None]
+        vectors[rows] = products
 
     list(map_ahead(transform, range(0, len(vectors), _CHUNK_ROWS), threads))
+
+
+def _row_lengths(vectors: npt.NDArray[Any]) -> Floats:
+    lengths: Floats = np.sqrt(np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64))
+    return lengths
 
 
 @single_threaded_blas()
@@ -424,7 +409,7 @@ _BAND = {"theta": 0.5, "mu": 0.2}
 METHODS = {
     # With this theta, further terms are below the precision of 32 bits; ProNE has ten all the same.
     # Of the exponents 0.5 to 0.8, this was best on most of the networks that docs/quality.md names.
-    "band-pass": _Method(_band_pass, {"order": 6, **_BAND, "exponent": 0.7}),
+    "band-pass": _Method(_band_pass, {"order": 8, **_BAND, "exponent": 0.7}),
     "prone": _Method(_prone, {"order": 10, **_BAND}),
     "average": _Method(_average, {"steps": 2, "alpha": 0.0}),
 }
