@@ -17,7 +17,7 @@ from efge.kernels.common import CACHE_LINE, GOLDEN, ONE, REORDER, ZERO, U, mix
 from efge.kernels.intrinsics import atomic_add, atomic_load, high_product, prefetch
 from efge.kernels.random import sample_alias, stream_state
 from efge.kernels.sgd_step import ABANDONED, DIVERGED, N_COUNTERS, evaluate_spline, wait_for_all
-from efge.kernels.simd import dot_row, update_row_by_row
+from efge.kernels.simd import LANES, dot_rows, update_row_by_row
 
 # The rows of an edge are requested this many edges earlier.
 _EDGES_AHEAD = U(8)
@@ -92,49 +92,65 @@ def sort_edges(edges, cell_of, n_cells, begins, ordered):
 
 
 @helper
-def _prefetch_edge(centers, contexts, edges, edge):
-    """Request the rows of both ends of an edge."""
-    width = U(centers.shape[1])
+def _prefetch_row(table, row):
+    """Request a row of a table."""
+    width = U(table.shape[1])
     for j in range(ZERO, width, U(CACHE_LINE)):
-        prefetch(centers, np.int64(U(edges[edge, ZERO]) * width + j))
-        prefetch(contexts, np.int64(U(edges[edge, ONE]) * width + j))
+        prefetch(table, np.int64(row * width + j))
+
+
+@helper
+def _draw_negatives(state, batch, first, size, contexts, rows):
+    """Fill rows[1:] with nodes of a cell from the noise, and request their rows; return the state of the stream."""
+    for k in range(ONE, U(rows.shape[0])):
+        state += GOLDEN
+        bits = mix(state)
+        slot = first + high_product(bits, size)
+        # Both are read, since no processor could foresee which one it is.
+        alias = first + U(batch.alias[slot])
+        slot = slot if (bits & U(0xFFFFFFFF)) < U(batch.prob[slot]) else alias
+        row = U(batch.nodes[slot])
+        rows[k] = row
+        _prefetch_row(contexts, row)
+    return state
 
 
 @helper(fastmath=REORDER)
-def _train_cells(own, other, rate, batch, model, config, rows, steps):
+def _train_cells(own, other, rate, batch, model, config, drawn, rows, steps):
     """Train the edges from one cell to another; return whether all scores are finite, and stop at one that is not.
 
     With a the center, b a row and s their score, all of an edge's steps rate * gradient(s) are computed first; then b
-    gains step * a, and a gains the sum of step * b.
+    gains step * a, and a gains the sum of step * b. Negatives are drawn an edge earlier, so that their rows are there.
     """
-    centers, contexts, edges, nodes = model.centers, model.contexts, batch.edges, batch.nodes
+    centers, contexts, edges = model.centers, model.contexts, batch.edges
     low, scale = np.float32(config.score_min), np.float32(config.spline_scale)
     pair = own * U(batch.cells.shape[0] - 1) + other
     first, size = U(batch.cells[other]), U(batch.cells[other + ONE] - batch.cells[other])
-    state, end = stream_state(batch.key, pair), U(batch.begins[pair + ONE])
-    for edge in range(U(batch.begins[pair]), end):
-        center, context, count = U(edges[edge, ZERO]), U(edges[edge, ONE]), ZERO
-        _prefetch_edge(centers, contexts, edges, min(edge + _EDGES_AHEAD, end - ONE))
-        for k in range(U(config.negatives) + ONE):
-            row = context
-            if k:
-                state += GOLDEN
-                bits = mix(state)
-                slot = first + high_product(bits, size)
-                # Both are read, since no processor could foresee which one it is.
-                alias = first + U(batch.alias[slot])
-                slot = slot if (bits & U(0xFFFFFFFF)) < U(batch.prob[slot]) else alias
-                row = U(nodes[slot])
-            if k and row == context:
-                continue
-            s = dot_row(centers, np.int64(center), contexts, np.int64(row))
+    state, begin, end = stream_state(batch.key, pair), U(batch.begins[pair]), U(batch.begins[pair + ONE])
+    if begin == end:
+        return True
+    state = _draw_negatives(state, batch, first, size, contexts, drawn)
+    for edge in range(begin, end):
+        center, context, count = U(edges[edge, ZERO]), U(edges[edge, ONE]), ONE
+        ahead = min(edge + _EDGES_AHEAD, end - ONE)
+        _prefetch_row(centers, U(edges[ahead, ZERO]))
+        _prefetch_row(contexts, U(edges[ahead, ONE]))
+        rows[ZERO] = context
+        for k in range(ONE, U(drawn.shape[0])):
+            rows[count] = drawn[k]
+            count += U(U(drawn[k]) != context)
+        for k in range(count, U(rows.shape[0])):
+            rows[k] = context
+        state = _draw_negatives(state, batch, first, size, contexts, drawn)
+        for k in range(ZERO, count, U(LANES)):
+            dot_rows(centers, np.int64(center), contexts, rows, np.int64(k), steps, np.int64(k))
+        for k in range(count):
+            s = steps[k]
             if not abs(s) < np.inf:
                 return False
-            rows[count] = row
             # In one table, a node that observes itself moves as a center and as a row; it is written to as a center.
-            times = np.float32(2.0) if config.one_table and row == center else np.float32(1.0)
-            steps[count] = times * rate * evaluate_spline(model.splines, U(k == ZERO), (s - low) * scale)
-            count += ONE
+            times = np.float32(2.0) if config.one_table and U(rows[k]) == center else np.float32(1.0)
+            steps[k] = times * rate * evaluate_spline(model.splines, U(k == ZERO), (s - low) * scale)
         update_row_by_row(centers, np.int64(center), contexts, rows, steps, np.int64(count))
     return True
 
@@ -147,7 +163,9 @@ def train(thread, threads, batch, model, config, counters):
     edges between two cells in both directions are trained together.
     """
     cells = U(batch.cells.shape[0] - 1)
-    rows, steps = np.empty(config.negatives + 1, np.int64), np.empty(config.negatives + 1, np.float32)
+    drawn, size = np.empty(config.negatives + 1, np.int64), -(-(config.negatives + 1) // LANES) * LANES
+    # After the scores of rows, their function writes the square of the center.
+    rows, steps = np.empty(size, np.int64), np.empty(size + LANES, np.float32)
     for turn in range(cells):
         rate = np.float32(config.learning_rate - config.rate_decay * np.float64(np.int64(turn)))
         while True:
@@ -156,9 +174,9 @@ def train(thread, threads, batch, model, config, counters):
                 break
             other, finite = (turn + cells - own) % cells, True
             if not config.one_table or own <= other:
-                finite &= _train_cells(own, other, rate, batch, model, config, rows, steps)
+                finite &= _train_cells(own, other, rate, batch, model, config, drawn, rows, steps)
             if config.one_table and own < other:
-                finite &= _train_cells(other, own, rate, batch, model, config, rows, steps)
+                finite &= _train_cells(other, own, rate, batch, model, config, drawn, rows, steps)
             if not finite:
                 atomic_add(counters, DIVERGED, 1)
         wait_for_all(counters, threads)

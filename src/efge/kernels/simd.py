@@ -126,16 +126,6 @@ class _CacheLines(_Vectors):
         step = ir.Constant(_INT64, CACHE_LINE)
         return cgutils.for_range_slice(self.builder, ir.Constant(_INT64, 0), self.width, step, inc=True)
 
-    def sum(self, vector):
-        """Return the sum of a vector's numbers: add its halves until one number is left."""
-        size = self.lanes
-        while size > 1:
-            size //= 2
-            halves = (list(range(begin, begin + size)) for begin in (0, size))
-            halves = (ir.Constant(ir.VectorType(_INT32, size), half) for half in halves)
-            vector = self.builder.fadd(*(self.builder.shuffle_vector(vector, vector, half) for half in halves))
-        return self.builder.extract_element(vector, ir.Constant(_INT32, 0))
-
 
 class _Splines(_Vectors):
     """Code that evaluates the gradient of all that eight rows observe, by cubic splines."""
@@ -284,22 +274,6 @@ def update_rows(typing_context, centers, center, table, rows, first, steps, at, 
 
     index = types.int64
     return types.void(centers, index, table, rows, index, steps, index, gain), generate
-
-
-@intrinsic
-def dot_row(typing_context, centers, center, table, row):
-    """Return the inner product of a center with one row of `table`."""
-
-    def generate(context, builder, signature, args):
-        centers, table = (_CacheLines(context, builder, signature.args[i], args[i]) for i in (0, 2))
-        x, y = centers.row(args[1]), table.row(args[3])
-        total = cgutils.alloca_once(builder, centers.vector)
-        builder.store(centers.constant(0.0), total)
-        with centers.offsets() as (at, _):
-            builder.store(centers.multiply_add(centers.load(x, at), table.load(y, at), builder.load(total)), total)
-        return centers.sum(builder.load(total))
-
-    return types.float32(centers, types.int64, table, types.int64), generate
 
 
 @intrinsic
