@@ -67,6 +67,30 @@ def test_transform_says_how_many_new_vectors_are_zero(folder, source):
     assert not efge.Embedding.load(folder / "far.npz")[[200, 300]].vectors.any()
 
 
+def test_a_name_that_is_text_does_not_change_the_type_of_the_others(folder):
+    write_edges(folder / "mixed.txt", [*CLUB.edges, ("ann", 0)])
+    done = run("transform", "model.npz", "mixed.txt", "-o", "mixed.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.endswith(f"{N_NEW + 1} of them new\n")
+    written = efge.Embedding.load(folder / "mixed.npz")
+    assert set(written.names.tolist()) == {*CLUB, "ann"}
+    model = efge.EFGE.load(folder / "model.npz")
+    np.testing.assert_array_equal(written.vectors, model.transform(folder / "mixed.txt"))
+    assert written[list(OLD)] == model.embedding_[list(OLD)]
+    assert model.embedding_.transform(folder / "mixed.txt").names.tolist() == written.names.tolist()
+
+
+@pytest.mark.filterwarnings("default")
+def test_netmf_asks_for_the_whole_graph(folder):
+    done = run("embed", "old.txt", "-m", "netmf", "--dim", 4, "-o", "n.csv", "--save-model", "netmf.npz", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    write_edges(folder / "edges.txt", [(100, 101), (101, 0)])
+    done = run("transform", "netmf.npz", "edges.txt", "-o", "out.csv", cwd=folder)
+    assert f"NetMF needs the whole graph for new nodes; {len(OLD) - 1} of the {len(OLD)} nodes" in done.stderr
+    assert "no path" not in done.stderr
+    (folder / "out.csv").unlink()
+
+
 def test_transform_never_replaces_its_model(folder):
     before = (folder / "model.npz").read_bytes()
     done = run("transform", "model.npz", "grown.txt", "-o", "model.npz", "--force", cwd=folder)

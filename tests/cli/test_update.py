@@ -67,6 +67,19 @@ def test_an_update_writes_a_record_that_says_what_moved(folder):
     assert_fails(run("embed", "new.txt", "--update", "model.npz", "-o", "told.npz", cwd=folder), message)
 
 
+def test_updates_keep_integers_beside_text(folder):
+    (folder / "mixed.txt").write_text("".join(f"{u} {v}\n" for u, v in [*CLUB.edges, ("ann", 0)]))
+    (folder / "integers.txt").write_text("".join(f"{u} {v}\n" for u, v in CLUB.edges))
+    updates = [
+        ("mixed.txt", "model.npz", "2 nodes came, 0 left"),
+        ("integers.txt", "mixed.npz", "0 nodes came, 1 left"),
+    ]
+    for graph, model, counts in updates:
+        done = run("embed", graph, "--update", model, "-o", "m.csv", "--save-model", "mixed.npz", "--force", cwd=folder)
+        assert counts in done.stderr
+    assert set(efge.EFGE.load(folder / "mixed.npz").embedding_.names.tolist()) == set(CLUB)
+
+
 def test_a_model_may_be_replaced_by_its_update(folder):
     (folder / "own.npz").write_bytes((folder / "model.npz").read_bytes())
     done = run("embed", "new.txt", "--update", "own.npz", "-o", "own.v.npz", "--save-model", "own.npz", cwd=folder)

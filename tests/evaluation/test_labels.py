@@ -12,6 +12,14 @@ from efge.evaluation.labels import as_targets, read_labels
 from helpers import blobs
 
 
+@pytest.mark.parametrize("names", [[1, 2, 3], ["1", "2", "ann"], [1, 2, "ann"]])
+@pytest.mark.parametrize("other", ["", "ann b\n"])
+def test_one_unknown_name_does_not_change_the_type_of_the_others(tmp_path, names, other):
+    (tmp_path / "labels.txt").write_text(f"1 a\n2 b\n{other}")
+    targets = as_targets(tmp_path / "labels.txt", efge.Embedding(np.ones((3, 1)), names))
+    assert targets.rows.tolist() == ([0, 1, 2] if other and "ann" in names else [0, 1])
+
+
 def test_all_types_of_labels_agree(tmp_path):
     vectors, labels = blobs(50, classes=3)
     names = [f"n{i}" for i in range(50)]

@@ -94,6 +94,19 @@ def test_every_estimator_survives_a_round_trip(tmp_path, name):
         assert own.fit(CLUB).embedding_ == model.embedding_
 
 
+def test_an_updated_model_keeps_how_far_nodes_moved_until_it_is_fitted_again(tmp_path):
+    model = efge.EFGE(dim=4, **QUICK).fit(CLUB)
+    model.partial_fit([*CLUB.edges, ("new", 33), (0, 20)])
+    model.save(tmp_path / "model.npz")
+    again = efge.EFGE.load(tmp_path / "model.npz")
+    assert again.drift_.names.tolist() == model.drift_.names.tolist()
+    np.testing.assert_array_equal(again.drift_.distances, model.drift_.distances)
+    assert again.drift_.unexplained == model.drift_.unexplained
+    again.save(tmp_path / "again.npz")
+    assert (tmp_path / "again.npz").read_bytes() == (tmp_path / "model.npz").read_bytes()
+    assert not hasattr(again.fit(CLUB), "drift_")
+
+
 def test_every_model_of_the_command_line_can_be_loaded():
     assert {estimator for estimator, _ in options.MODELS.values()} == set(_ESTIMATORS)
     assert {type(model).__name__ for model in MODELS.values()} == set(_ESTIMATORS)
@@ -268,6 +281,10 @@ def npy_header(descr, shape):
         ({"visits": np.array([3])}, "entry 'visits': each of 2 nodes has a number of visits, 0 or above"),
         ({"visits": np.array([3, -4])}, "entry 'visits': each of 2 nodes has a number of visits, 0 or above"),
         ({"visits": np.array([3.0, 4.0])}, "entry 'visits': the array must have type <i8"),
+        ({"drift_rows": np.array([2]), "drift": np.zeros(1)}, "rows of nodes, and a distance from 0 to 2 for each"),
+        ({"drift_rows": np.array([0]), "drift": np.full(1, np.nan)}, "and a distance from 0 to 2 for each"),
+        ({"drift_rows": np.array([0, 1]), "drift": np.zeros(1)}, "and a distance from 0 to 2 for each"),
+        ({"drift": np.zeros(1)}, "There is no item named 'drift_rows.npy'"),
         ({"names": np.array([4, 4])}, "rows 0 and 1 are both named 4"),
         ({"names": np.arange(3)}, "each of 2 vectors needs a name; got 3 names"),
     ],

@@ -240,6 +240,19 @@ def test_netmf_projects_rows_of_its_matrix():
     np.testing.assert_allclose(model._project(graph, rows)[0], own - diagonal * own / model.eigenvalues_, atol=1e-4)
 
 
+def test_netmf_asks_for_the_whole_graph_if_it_gets_new_edges_alone(fitted):
+    with pytest.warns(UserWarning, match="needs the whole graph for new nodes; 20 of the 22 nodes.*give all edges"):
+        fitted("NetMF").transform([("new", 0), (0, 1)])
+
+
+@pytest.mark.parametrize("name", ["EFGE", "Node2Vec"])
+def test_self_loops_do_not_count(fitted, name):
+    edges = [("new", 0, 1.0), ("new", 1, 1.0), (0, 1, 1.0)]
+    plain, looped = (fitted(name).transform(graph) for graph in (edges, [*edges, ("new", "new", 1e6), (0, 0, 1e6)]))
+    np.testing.assert_array_equal(plain, looped)
+    assert fitted(name).transform([(0, 0), ("new", "new")]).any(axis=1).tolist() == [True, False]
+
+
 @pytest.mark.parametrize(
     ("name", "graph", "options", "message"),
     [

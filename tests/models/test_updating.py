@@ -273,6 +273,7 @@ def test_an_update_by_new_edges_alone_is_pointed_out():
         ([(i, i + 1) for i in range(5)], 3),  # fewer nodes than before, and a third of the old ones has left
         ([(i, i + 1) for i in range(6)], None),  # two of nine have left
         ([(i, i + 1) for i in range(4, 12)], None),  # as many have come as have left
+        ([(i, i + 1) for i in range(6, 20)], 6),  # more have come, but most have left
     ],
 )
 def test_an_update_warns_if_more_nodes_leave_than_in_a_moving_window(edges, n_left):

@@ -86,7 +86,8 @@ def benchmark(
             networks,
             methods,
             labels={
-                name: runs.read_labels(path, options) for name, path in _match_files("--labels", labels or [], networks)
+                name: runs.read_labels(path, options, networks[name])
+                for name, path in _match_files("--labels", labels or [], networks)
             },
             embeddings=vectors,
             folder=output,

@@ -141,7 +141,7 @@ def _read_true_communities(
     if labels is None:
         return None
     groups: dict[Hashable, list[Hashable]] = {}
-    for node, names in runs.read_labels(labels, options).items():
+    for node, names in runs.read_labels(labels, options, graph).items():
         for name in names if node in graph else ():
             groups.setdefault(name, []).append(node)
     if not groups:

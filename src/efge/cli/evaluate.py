@@ -76,7 +76,8 @@ def classify(
         raise ValueError(f"ratios are numbers separated by commas, such as 0.1,0.5; got {ratios!r}") from None
     check_prediction(predict)
     check_outputs([plot, predict], [vectors, labels], force)
-    embedding, classes = efge.Embedding.load(vectors, format), runs.read_labels(labels, options)
+    embedding = efge.Embedding.load(vectors, format)
+    classes = runs.read_labels(labels, options, embedding)
     with progress("splits", "splits") as advance:
         scores = efge.node_classification(
             embedding, classes, ratios=fractions, repeats=repeats, C=C, seed=seed, progress=counter(advance, repeats)
@@ -235,7 +236,7 @@ def explore(
     path = output or f"{vectors}.html"
     check_outputs([path, plot], [vectors, graph, labels, table, compare], force)
     embedding = efge.Embedding.load(vectors, format)
-    classes = None if labels is None else runs.read_labels(labels, options)
+    classes = None if labels is None else runs.read_labels(labels, options, embedding)
     write_page(
         embedding,
         path,

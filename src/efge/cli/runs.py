@@ -301,9 +301,13 @@ def find_node(source: Graph | Embedding, text: str) -> Hashable:
     return found
 
 
-def read_labels(path: Path | str, options: Mapping[str, Any]) -> dict[Hashable, tuple[Hashable, ...]]:
-    """Read labels with the columns that the user has chosen."""
-    return efge.read_labels(path, **select_options(options, LABEL_OPTIONS))
+def read_labels(
+    path: Path | str, options: Mapping[str, Any], source: Graph | Embedding
+) -> dict[Hashable, tuple[Hashable, ...]]:
+    """Read labels of the nodes of a graph or an embedding, with the columns that the user has chosen."""
+    from efge.evaluation.labels import read_matching_labels
+
+    return read_matching_labels(path, source.names, **select_options(options, LABEL_OPTIONS))
 
 
 def make_record(run: Run, model: Any, graph: Graph, seconds: float) -> dict[str, Any]:

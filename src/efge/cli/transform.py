@@ -50,11 +50,13 @@ def transform(
     """Write vectors for the nodes of a graph that has grown since a model was fitted; old vectors keep every bit."""
     from efge.embedding.formats import check_writable
     from efge.embedding.geometry import count_zero_rows
+    from efge.graph.inputs import match_node_types
 
     check_writable(output, to)
     check_outputs([output], [model, graph, options["nodes"]], force)
     source = _load(model, family, family_option, threads)
-    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    known = source if isinstance(source, efge.Embedding) else source.embedding_
+    network = match_node_types(runs.read_graph(graph, select_options(options, READING_OPTIONS)), known.names)
     start = time.perf_counter()
     try:
         vectors = source.transform(network, method)
@@ -62,10 +64,11 @@ def transform(
         raise ValueError(f"{graph}: {error}") from None
     embedding = vectors if isinstance(vectors, efge.Embedding) else efge.Embedding(vectors, network.names)
     embedding.save(output, to, escape_formulas=True)
-    known = source if isinstance(source, efge.Embedding) else source.embedding_
     is_new = known._index.rows(network.names) < 0
     n_zero = count_zero_rows(embedding.vectors[is_new])
-    zero = f", {n_zero:,} with a vector of zeros, as no path links them to an old node" if n_zero else ""
+    # NetMF's matrix is zero also for two nodes that chance would link as often as the graph does.
+    reason = "NetMF sees no link" if isinstance(source, efge.NetMF) else "no path links them"
+    zero = f", {n_zero:,} with a vector of zeros, as {reason} to an old node" if n_zero else ""
     seconds = format_duration(time.perf_counter() - start)
     log_info(f"wrote {embedding!r} to {output} in {seconds}, {int(is_new.sum()):,} of them new{zero}")
 

@@ -30,6 +30,7 @@ def update_model(
 ) -> None:
     """Update a saved model to a graph that has changed, and write its vectors, and the model if that is asked for."""
     from efge.embedding.formats import check_writable
+    from efge.graph.inputs import match_node_types
 
     _check_settings(path, settings)
     check_writable(settings["output"], to)
@@ -42,7 +43,7 @@ def update_model(
     estimator = _load(path, settings)
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     reading = {name: settings[name] for name in READING_OPTIONS if name in settings}
-    network = runs.read_graph(settings["graph"], reading)
+    network = match_node_types(runs.read_graph(settings["graph"], reading), estimator.embedding_.names)
     outcome = _update(estimator, network, freeze, checkpoint)
     estimator.embedding_.save(settings["output"], to, escape_formulas=True)
     if save_model is not None:

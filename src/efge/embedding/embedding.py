@@ -344,14 +344,14 @@ class Embedding(Conversions):
         array([1., 0.], dtype=float32)
         """
         from efge.embedding.averaging import transform_embedding
-        from efge.graph.inputs import as_graph
+        from efge.graph.inputs import as_graph_like
 
         if not isinstance(method, str) or method not in ("auto", "average"):
             raise ValueError(
                 f"an embedding alone supports the method 'average'; got {method!r}: other methods need the fitted"
                 " model, which model.save and --save-model keep"
             )
-        return transform_embedding(self, as_graph(graph))
+        return transform_embedding(self, as_graph_like(graph, self.names))
 
 
 def as_embedding(caller: str, source: Any) -> Embedding:

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, GraphError, check_types
-from efge.graph.names import normalize_name, parse_names
+from efge.graph.names import Names, match_types, name_array, normalize_name, parse_names
 from efge.graph.text_tables import Table, read_table
 
+NamedLabels = dict[Hashable, tuple[Hashable, ...]]
 NamedClasses = Iterable[tuple[Hashable, tuple[Hashable, ...]]]
 
 # Names of the columns of nodes and of classes.
@@ -96,6 +97,21 @@ def read_labels(
     for name, value in zip(*(_parse_values(column) for column in zip(*pairs, strict=True)), strict=True):
         by_node.setdefault(name, {})[value] = None
     return {name: tuple(values) for name, values in by_node.items()}
+
+
+def read_matching_labels(path: str | os.PathLike[str], known: Names, **options: Any) -> NamedLabels:
+    r"""Read the classes of nodes as :func:`read_labels` does; names of nodes get the types that known ones have.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "labels.txt")
+    >>> _ = path.write_text("1 red\nann blue\n")
+    >>> read_matching_labels(path, Embedding([[0.0], [1.0]], [1, 2]).names)
+    {1: ('red',), 'ann': ('blue',)}
+    """
+    found = read_labels(path, **options)
+    return dict(zip(match_types(name_array(found), known).tolist(), found.values(), strict=True))
 
 
 def _parse_values(values: Sequence[Any]) -> list[Any]:
@@ -191,7 +207,7 @@ def _explain_mismatch(missing: list[Hashable], embedding: Embedding) -> str:
 def _classes_by_name(labels: Any, embedding: Embedding) -> NamedClasses:
     """Yield each node with its classes."""
     if isinstance(labels, (str, os.PathLike)):
-        return read_labels(labels).items()
+        return read_matching_labels(labels, embedding.names).items()
     if isinstance(labels, Mapping):
         return ((normalize_name(node), _as_classes(value)) for node, value in labels.items())
     if hasattr(labels, "columns") and hasattr(labels, "to_dict"):

@@ -11,6 +11,7 @@ from efge.errors import GraphError, check_types, did_you_mean
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, type_name
 from efge.graph.graph import Graph
+from efge.graph.names import Names, match_types
 from efge.graph.objects import graph_from_object
 from efge.graph.readers import ReadOptions, read_graph
 
@@ -141,6 +142,29 @@ def as_graph(  # noqa: PLR0913
         count_duplicates=count_duplicates,
     )
     return graph_from_object(x, options.resolved())
+
+
+def as_graph_like(x: Any, known: Names) -> Graph:
+    r"""Convert a graph in any form to one whose nodes may be among known ones; names in a file get their types.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "edges.txt")
+    >>> _ = path.write_text("1 2\n2 ann\n")
+    >>> as_graph(path).names.tolist(), as_graph_like(path, as_graph([(1, 2)]).names).names.tolist()
+    (['1', '2', 'ann'], [1, 2, 'ann'])
+    """
+    graph = as_graph(x)
+    return match_node_types(graph, known) if isinstance(x, (str, os.PathLike)) else graph
+
+
+def match_node_types(graph: Graph, known: Names) -> Graph:
+    """Return a graph that was read from a file, its names with the types that known ones have."""
+    names = match_types(graph.names, known)
+    if names is graph.names:
+        return graph
+    return Graph._from_valid(graph.indptr, graph.indices, graph.weights, names, graph.directed)
 
 
 def as_graph_with_edges(x: Any) -> Graph:

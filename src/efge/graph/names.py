@@ -71,6 +71,31 @@ def all_integers(texts: Iterable[str]) -> bool:
     return all(map(_PLAIN_INTEGER.fullmatch, texts))
 
 
+def match_types(names: Names, known: Names) -> Names:
+    """Return names that were read from text, with the types that known ones have.
+
+    Names in a file are integers only if all of them are, so that a single other one makes all of them text.
+
+    Examples
+    --------
+    >>> match_types(name_array(["1", "2", "ann"]), name_array([1, 2])).tolist()
+    [1, 2, 'ann']
+    >>> match_types(name_array([1, 3]), name_array(["1", "ann"])).tolist()
+    ['1', '3']
+    """
+    if names.dtype == known.dtype != object:
+        return names
+    kinds = {type(name) for name in known.tolist() if type(name) is int or is_plain_integer(name)}
+    if kinds == {int}:
+        return name_array(int(name) if is_plain_integer(name) else name for name in names.tolist())
+    return name_array(str(name) if type(name) is int else name for name in names.tolist()) if kinds == {str} else names
+
+
+def is_plain_integer(name: object) -> bool:
+    """Whether a name is text, and an integer exactly as Python prints it."""
+    return isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name) is not None
+
+
 def escape_name(name: str, keep: str = "") -> str:
     r"""Escape a name for a text in which white space separates names; different names stay different.
 

@@ -19,7 +19,7 @@ from efge import display
 from efge.embedding.embedding import Embedding
 from efge.errors import check_choice, did_you_mean
 from efge.graph.graph import Graph
-from efge.graph.inputs import as_graph
+from efge.graph.inputs import as_graph_like
 from efge.models.diagnostics import Diagnostics
 from efge.models.files import read_model, write_model
 
@@ -231,7 +231,7 @@ class NodeEmbedder:
         return vectors
 
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
-        return as_graph(X)
+        return as_graph_like(X, self.embedding_.names)
 
     def transform(self, X: Any, method: str = "auto") -> npt.NDArray[np.float32]:  # noqa: N803
         """Return the vectors of a graph's nodes, new ones among them, in the graph's order.
@@ -277,11 +277,7 @@ class NodeEmbedder:
         self._check_fitted()
         if not isinstance(method, str):
             raise TypeError(f"method is the name of a method, such as 'auto'; got {method!r}")
-        graph, known = self._as_graph(X), self._new_node_methods()
-        if not len(graph.indices) and "average" in known and method in ("auto", *known):
-            # Walks, which fold-in needs, follow edges; without any edge, all methods give new nodes zeros.
-            method = "average"
-        vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, graph, method))
+        vectors: npt.NDArray[np.float32] = self._as_output(transform_graph(self, self._as_graph(X), method))
         return vectors
 
     def _new_node_methods(self) -> tuple[str, ...]:

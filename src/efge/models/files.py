@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge import __version__
+from efge.embedding.alignment import Drift
 from efge.embedding.common import as_seekable
 from efge.embedding.embedding import Embedding
 from efge.embedding.formats import as_embedding_errors, check_dimensions, check_writable
@@ -71,6 +72,9 @@ def write_model(path: str | os.PathLike[str], model: NodeEmbedder) -> None:
         for entry, name in _TABLES.items():
             if fitted.get(name, model.embedding_) is not model.embedding_:
                 arrays[entry] = fitted[name].vectors.astype("<f4", copy=False)
+        if "drift_" in fitted:
+            arrays |= {"drift_rows": model.embedding_._index.rows(fitted["drift_"].names).astype("<i8")}
+            arrays |= {"drift": fitted["drift_"].distances.ravel().astype("<f8")}
         header["entries"] = list(arrays)
         first = {"format": np.array(_MAGIC), "model": np.frombuffer(_to_json(header), np.uint8)}
         with atomic_write(path) as stream:
@@ -195,8 +199,19 @@ def _read_arrays(archive: zipfile.ZipFile) -> dict[str, Any]:
             fitted[name] = read_entry(archive, name.rstrip("_"), kind, 1)
     if has_entry(archive, _FILTER_MAP.rstrip("_")):
         fitted[_FILTER_MAP] = read_entry(archive, _FILTER_MAP.rstrip("_"), "<f4", 2).astype(np.float32, copy=False)
+    if has_entry(archive, "drift"):
+        fitted["drift_"] = _read_drift(archive, embedding)
     _check_arrays(fitted, embedding)
     return fitted
+
+
+def _read_drift(archive: zipfile.ZipFile, embedding: Embedding) -> Drift:
+    """Return how far nodes moved in the last update, in the order of their rows before it."""
+    rows, distances = read_entry(archive, "drift_rows", "<i8", 1), read_entry(archive, "drift", "<f8", 1)
+    is_row = (rows >= 0) & (rows < len(embedding))
+    if len(rows) != len(distances) or not (is_row & (distances >= 0) & (distances <= 2)).all():
+        raise EmbeddingError("entries 'drift_rows' and 'drift': rows of nodes, and a distance from 0 to 2 for each")
+    return Drift(embedding.names[rows], distances[:, None].astype(float), [0.0])
 
 
 def _check_arrays(fitted: dict[str, Any], embedding: Embedding) -> None:

@@ -13,7 +13,14 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EmbeddingError, GraphError, check_choice, check_positive_integers, check_positive_numbers
+from efge.errors import (
+    EmbeddingError,
+    GraphError,
+    check_choice,
+    check_positive_integers,
+    check_positive_numbers,
+    warn_user,
+)
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph_with_edges
 from efge.linalg import MAX_DENSE_SIZE, column_signs, leading_eigenpairs, multiply, scale_by_power_of_two
@@ -40,6 +47,8 @@ _EXTRA_COLUMNS, _MIN_COLUMNS, _MAX_BLOCKS, _TEST_EVERY, _TOLERANCE = 16, 32, 24,
 _RELATIVE_ZERO = 1e-6
 # Largest ratio of the sum of all degrees to the smallest degree that 32-bit floats can hold.
 _MAX_VOLUME_RATIO = 1e36
+# A graph that lacks more than this share of the nodes of a fit is not whole.
+_MAX_SHARE_MISSING = 0.25
 
 
 class NetMF(NodeEmbedder):
@@ -243,6 +252,12 @@ class NetMF(NodeEmbedder):
         """
         if not hasattr(self, "eigenvalues_"):
             raise EmbeddingError("this NetMF was saved by an earlier version, without eigenvalues_; fit it again")
+        n_missing = len(self.embedding_) - int((rows >= 0).sum())
+        if n_missing > _MAX_SHARE_MISSING * len(self.embedding_):
+            warn_user(
+                f"NetMF needs the whole graph for new nodes; {n_missing:,} of the {len(self.embedding_):,} nodes of the"
+                " fit are not in this one: give all edges, old and new"
+            )
         adjacency, linked = _symmetric_adjacency(graph)
         row_of = rows[linked]
         old, new = np.flatnonzero(row_of >= 0), np.flatnonzero(row_of < 0)

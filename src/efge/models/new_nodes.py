@@ -25,6 +25,7 @@ from efge.embedding.averaging import (
 )
 from efge.errors import EmbeddingError, GraphError
 from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
 from efge.parallel import single_threaded_blas
 from efge.training.fold_in import FrozenTable, fold_in
 from efge.training.noise import noise_weights
@@ -148,13 +149,20 @@ def fold_in_centers(model: Any, graph: Graph, rows: Rows) -> Vectors:
 
     Vectors start from means over neighbors; a node whose walks meet no old node keeps that.
     """
-    settings = model._settings()
-    walks = new_walks(model, graph)
     centers = getattr(model, "center_embedding_", model.embedding_).vectors
-    frozen = FrozenTable(model.context_embedding_.vectors, rows, noise_weights(model.visits_, settings.noise_power))
-    initial = average_neighbors(graph, rows, centers)
-    nodes = np.flatnonzero(rows < 0).astype(graph.indices.dtype)
-    return fold_in(walks, nodes, frozen, model._pair_family(), settings, initial)
+    noise = noise_weights(model.visits_, model._settings().noise_power)
+    frozen = FrozenTable(model.context_embedding_.vectors, rows, noise)
+    return fold_in_rows(model, graph, frozen, average_neighbors(graph, rows, centers))
+
+
+def fold_in_rows(model: Any, graph: Graph, frozen: FrozenTable, initial: Vectors) -> Vectors:
+    """Return vectors of the nodes that a frozen table lacks, by the likelihood of an estimator, from initial ones."""
+    # Self-loops say nothing about neighbors, and heavy ones would hold the walks.
+    graph = as_graph(graph, drop_self_loops=True)
+    if not len(graph.indices):
+        return initial
+    nodes = np.flatnonzero(frozen.table_row < 0).astype(graph.indices.dtype)
+    return fold_in(new_walks(model, graph), nodes, frozen, model._pair_family(), model._settings(), initial)
 
 
 def new_walks(model: Any, graph: Graph, seed: int | None = None) -> Walks:

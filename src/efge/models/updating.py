@@ -21,11 +21,11 @@ from efge.errors import EmbeddingError, warn_user
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.models.diagnostics import diagnose
-from efge.models.new_nodes import check_direction, fold_in_centers, new_walks, transform_graph
+from efge.models.new_nodes import check_direction, fold_in_centers, fold_in_rows, new_walks, transform_graph
 from efge.progress import Progress
 from efge.random import stream_key
 from efge.training.checkpoints import Checkpoints
-from efge.training.fold_in import FrozenTable, fold_in
+from efge.training.fold_in import FrozenTable
 from efge.training.settings import Settings
 from efge.training.tables import StartVectors
 from efge.training.trainer import Trained, train
@@ -39,8 +39,9 @@ _WALKS_PER_EDGE = 10
 _MAX_WALKS_PER_NODE = 20
 # Evaluations of held-out pairs after the first one; each takes some hundredths of the time of an update.
 _EVALUATIONS = 1
-# More than this share of old nodes leaves only a graph that was cut down, or one that is not whole.
-_MAX_SHARE_LEFT = 0.25
+# More than this share of old nodes leaves only a graph that was cut down, or one that is not whole. Over a window of
+# time, as many come; but most do not leave at once.
+_MAX_SHARE_LEFT, _MAX_SHARE_REPLACED = 0.25, 0.5
 
 
 class _Tables(NamedTuple):
@@ -86,12 +87,9 @@ def update(
 
 
 def _warn_if_many_leave(n_before: int, n_kept: int, n_after: int) -> None:
-    """Warn if a graph has so much fewer nodes that it seems to be the new edges alone.
-
-    Over a window of time, many nodes may leave, but as many come.
-    """
+    """Warn if a graph lacks so many old nodes that it seems to be the new edges alone."""
     n_left = n_before - n_kept
-    if n_left > _MAX_SHARE_LEFT * n_before and n_after < n_before:
+    if n_left > (_MAX_SHARE_LEFT if n_after < n_before else _MAX_SHARE_REPLACED) * n_before:
         warn_user(
             f"{n_left:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit (--update)"
             " takes the whole graph as it is now, not only what is new; transform takes new edges alone"
@@ -149,12 +147,9 @@ def _extend_tables(model: Any, graph: Graph, rows: Rows, freeze: bool) -> _Table
 
 def _fold_in_contexts(model: Any, graph: Graph, rows: Rows) -> Vectors:
     """Return vectors of new nodes as contexts, given the centers; negatives are centers by their visits."""
-    settings = model._settings()
     centers = getattr(model, "center_embedding_", model.embedding_).vectors
     frozen = FrozenTable(centers, rows, model.visits_.astype(np.float64))
-    nodes = np.flatnonzero(rows < 0).astype(graph.indices.dtype)
-    initial = average_neighbors(graph, rows, model.context_embedding_.vectors)
-    return fold_in(new_walks(model, graph), nodes, frozen, model._pair_family(), settings, initial)
+    return fold_in_rows(model, graph, frozen, average_neighbors(graph, rows, model.context_embedding_.vectors))
 
 
 def _train(

@@ -199,6 +199,7 @@ class WalkEmbedder(NodeEmbedder):
         self.context_embedding_ = Embedding._owning(trained.contexts, walks.graph.names)
         self.visits_, self.directed_ = trained.visits, walks.graph.directed
         self.neighborhoods_, self.n_updates_ = neighborhood_digests(walks.graph), 0
+        vars(self).pop("drift_", None)
         self.history_ = trained.history
 
 
