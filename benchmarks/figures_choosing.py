@@ -103,12 +103,20 @@ def parts() -> str:
         seeds = [seed for seed in studies[name] if f"unseen, seed {seed}" in rows[0]]
         chosen, unseen = [[studies[name][seed]] for seed in seeds], [f"unseen, seed {seed}" for seed in seeds]
         values += [part_loss(scores, chosen, unseen, crossed) for crossed in (False, True)]
+        values.append(loss_error(scores, unseen))
         losses.append(values)
         lines.append([name, "yes" if name in CHOSEN_ON else "no", *(f"{value:.3f}" for value in values)])
     means = [f"{statistics.mean(column):.3f}" for column in zip(*losses, strict=True)]
     header = ["network", "criterion chosen on it", "90 % of labels, below the best", "below the best by other splits"]
-    header += ["unseen labels, below the best", "below the best by other seeds"]
+    header += ["unseen labels, below the best", "below the best by other seeds", "standard error of these two"]
     return markdown(header, [*lines, ["**mean**", "", *means]])
+
+
+def loss_error(scores: dict[tuple[str, int, str], dict[str, Any]], columns: list[str]) -> float:
+    """Return the standard error of a mean difference of two candidates, by how their scores vary from part to part."""
+    means = [statistics.mean(row[column] for row in scores.values()) for column in columns]
+    deviations = [[row[column] - mean for column, mean in zip(columns, means, strict=True)] for row in scores.values()]
+    return (2 * statistics.mean(map(statistics.variance, deviations)) / len(columns)) ** 0.5
 
 
 def part_loss(

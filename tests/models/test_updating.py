@@ -284,3 +284,12 @@ def test_an_update_warns_if_more_nodes_leave_than_in_a_moving_window(edges, n_le
     leaving = [str(warning.message) for warning in caught if "leave the model" in str(warning.message)]
     assert [text.split()[0] for text in leaving] == ([] if n_left is None else [str(n_left)])
     assert all("transform takes new edges alone" in text for text in leaving)
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "normal"])
+def test_of_a_model_with_another_family_a_fit_starts_from_the_vectors_alone(family):
+    """Its contexts would give inner products on another scale."""
+    start = efge.EFGE("poisson", **QUICK).fit(CLUB)
+    model, same = efge.EFGE(family, **QUICK), efge.EFGE("poisson", **QUICK)
+    assert model.fit(CLUB, init=start).embedding_ == model.fit(CLUB, init=start.embedding_).embedding_
+    assert same.fit(CLUB, init=start).embedding_ != same.fit(CLUB, init=start.embedding_).embedding_

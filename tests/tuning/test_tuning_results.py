@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -179,6 +180,36 @@ def test_where_no_candidate_beats_chance_none_is_recommended(best, says):
     advice = advise(rows, None, {})
     assert advice.startswith("No candidate beats chance: the best AUC is 0.53, and .5 is chance") == says
     assert ("Use EFGE" in advice) != says
+
+
+def test_the_fewer_hidden_edges_the_better_a_candidate_must_be_to_beat_chance():
+    rows = results_of({1: {(1.0, 0): 0.9}}).rows()
+    row = rows[0]._replace(scores={"auc": 0.62})
+    assert advise([row], None, {}, 0.05).startswith("Use EFGE")
+    assert "0.62, and .5 is chance, up to 0.63 for the best of many" in advise([row], None, {}, 0.058)
+
+
+def test_random_graphs_have_no_winner_and_real_ones_of_the_same_size_do():
+    """On one random graph in twenty, chance looks like more."""
+    random, club = (nx.gnm_random_graph(60, 150, seed=1), nx.karate_club_graph())
+    space = {"window": [1, 5], "dim": 8, "walks_per_node": 12, "propagate": [None, "auto"]}
+    says = [efge.tune(graph, space=space).advice.startswith("No candidate beats chance") for graph in (random, club)]
+    assert says == [True, False]
+
+
+def test_parameters_that_an_estimator_does_not_have_are_no_values_of_it():
+    space = [{"window": [1, 5], "dim": 4, "walks_per_node": 3}, {"estimator": "ProNE", "dim": 4}]
+    study = efge.tune(nx.karate_club_graph(), space=space)
+    assert {record["estimator"] for record in study.records()} == {"EFGE", "ProNE"}
+    ticks = {axes.get_xlabel(): [tick.get_text() for tick in axes.get_xticklabels()] for axes in study.plot()}
+    assert ticks["window"] == ["1", "5"]
+    assert ticks["estimator"] == ["EFGE", "ProNE"]
+    assert "none" not in study.advice
+
+
+def test_of_one_candidate_nothing_is_said_about_parameters():
+    study = efge.tune(nx.karate_club_graph(), space={"window": [2], "dim": 4, "walks_per_node": 3})
+    assert "parameter" not in study.advice
 
 
 def test_a_table_of_several_rounds_says_which_scores_can_be_compared():

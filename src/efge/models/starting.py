@@ -9,12 +9,15 @@ import numpy as np
 from efge.embedding.averaging import Rows, Vectors, average_neighbors, match_rows
 from efge.embedding.embedding import Embedding, as_embedding
 from efge.errors import EmbeddingError
+from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.training.settings import Settings
 from efge.training.tables import StartVectors
 
 
-def start_vectors(init: Any, graph: Graph, settings: Settings, clustered: bool = False) -> StartVectors:
+def start_vectors(
+    init: Any, graph: Graph, settings: Settings, family: Family | None = None, clustered: bool = False
+) -> StartVectors:
     """Return vectors of a graph's nodes to start from.
 
     Nodes that are not in `init` start from means over their neighbors, where a path links them to others.
@@ -34,8 +37,10 @@ def start_vectors(init: Any, graph: Graph, settings: Settings, clustered: bool =
         )
     if settings.partitions or clustered:
         raise ValueError("init is for whole tables in memory or in mapped files; leave out partitions and cluster")
-    centers = getattr(init, "center_embedding_", embedding)
-    contexts = getattr(init, "context_embedding_", None)
+    # Under another family, products of its two tables have another scale: its vectors alone are the better start.
+    source = init if getattr(init, "_pair_family", lambda: None)() == family else embedding
+    centers = getattr(source, "center_embedding_", embedding)
+    contexts = getattr(source, "context_embedding_", None)
     rows = match_rows(graph, embedding.names, embedding._index, "init")
     center_table = _complete(centers, graph, rows)
     context_table = None if contexts is None else _complete(contexts, graph, rows)

@@ -114,8 +114,9 @@ class WalkEmbedder(NodeEmbedder):
             Train on a Ray cluster (install ``efge[ray]``): the one that runs on this machine, or the one at the
             address. If `partitions` is not set, 16 are used. The result is the same as on one machine.
         init : Embedding, or fitted estimator, optional
-            Start from its vectors, and an estimator's contexts, instead of random ones; other nodes start from means
-            over their neighbors. It has the dimension of this estimator, and some of the graph's nodes.
+            Start from its vectors, and the contexts of an estimator with the same family, instead of random ones; other
+            nodes start from means over their neighbors. It has the dimension of this estimator, and some of the graph's
+            nodes.
 
         Returns
         -------
@@ -149,7 +150,8 @@ class WalkEmbedder(NodeEmbedder):
             # All walks that were given are used.
             settings = replace(settings, until_converged=False)
         storage = TableStorage(mmap, workdir, cluster)
-        start = None if init is None else start_vectors(init, walks.graph, settings, storage.cluster is not None)
+        clustered = storage.cluster is not None
+        start = None if init is None else start_vectors(init, walks.graph, settings, family, clustered)
         try:
             with reporting_fit(progress) as report:
                 trained = _train(walks, family, settings, report, checkpoints, storage, start)

@@ -41,6 +41,10 @@ class Candidate:
     def __str__(self) -> str:
         return ", ".join(_describe(name, value) for name, value in self.parameters.items()) or repr(self.estimator)
 
+    def settings(self) -> dict[str, Any]:
+        """Return the estimator's name and all its parameters, also those that the space leaves at their defaults."""
+        return {"estimator": type(self.estimator).__name__} | self.estimator.get_params() | dict(self.parameters)
+
     def training(self) -> str:
         """Return what the trained vectors depend on; candidates that differ in their filter only share a training."""
         parameters = self.estimator.get_params()

@@ -17,7 +17,7 @@ from efge.errors import check_folder_path
 from efge.evaluation.results import check_digits, markdown
 from efge.graph.graph import Graph
 from efge.io.atomic import atomic_write
-from efge.tuning.advice import losses, varied
+from efge.tuning.advice import losses, values_of, varied
 from efge.tuning.results import Row
 from efge.tuning.trials import configured
 
@@ -123,7 +123,7 @@ class Study:
         names = dict.fromkeys(name for row in self.rows for name in row.candidate.parameters)
         return [
             {"candidate": str(row.candidate)}
-            | {name: _plain(row.candidate.parameters.get(name)) for name in names}
+            | {name: _plain(row.candidate.settings().get(name)) for name in names}
             | {"score": _known(row.score), "sd": _known(row.sd), "difference": _known(row.difference)}
             | {"verdict": row.verdict, "fraction": row.fraction, "repeats": row.repeats}
             | {"seconds": _known(row.seconds)}
@@ -203,10 +203,11 @@ class Study:
         panels = new_axes_row(len(names) + 1)
         best = rows[0].score if rows else 0.0
         for axes, name in zip(panels, names, strict=False):
-            values = {repr(row.candidate.parameters.get(name)): row.candidate.parameters.get(name) for row in rows}
+            known = values_of(rows, name)
+            values = {repr(value): value for _, value in known}
             order = sorted(values, key=lambda key: (isinstance(values[key], str), values[key] or 0))
-            for row in rows:
-                x = order.index(repr(row.candidate.parameters.get(name)))
+            for row, value in known:
+                x = order.index(repr(value))
                 axes.plot(x, best - row.difference, "o", color=COLORS[0], alpha=0.4, markersize=5)
             top = losses(rows, name)
             axes.plot(range(len(order)), [best - top[key][1] for key in order], color=COLORS[1])

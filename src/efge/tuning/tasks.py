@@ -7,6 +7,7 @@ candidates on the same repeat are scores on the same pairs or folds, and can be 
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -76,6 +77,12 @@ class LinkTask:
     def training_graph(self, repeat: int) -> Graph:
         """Return the graph that candidates may see."""
         return self._splits[repeat].graph
+
+    def chance_deviation(self) -> float:
+        """Return the standard deviation of the AUC of pairs in a random order (Mann and Whitney)."""
+        self.prepare([0])
+        edges, others = len(self._splits[0].test_edges), len(self._splits[0].test_non_edges)
+        return math.sqrt((edges + others + 1) / (12 * edges * others))
 
     def score(self, embedding: Embedding, repeat: int, quick: bool = False) -> Values:
         """Return the metrics of vectors, one value each."""

@@ -262,7 +262,8 @@ class _Search:
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
         default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
-        advice = advise(rows, default, explain_windows(graph, targets))
+        deviation = self.task.chance_deviation() if isinstance(self.task, LinkTask) else 0.0
+        advice = advise(rows, default, explain_windows(graph, targets), deviation)
         return Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
 
 
