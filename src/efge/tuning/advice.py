@@ -43,8 +43,8 @@ def _at_chance(rows: Sequence[Row], deviation: float) -> str | None:
         return None
     return (
         f"No candidate beats chance: the best AUC is {area:.2f}, and .5 is chance, up to {threshold:.2f} for the best"
-        " of many. Links look random, or too few are left to learn from, so that no choice can be made by them; efge info"
-        " says whether they follow from each other."
+        " of many. Links look random, or too few are left to learn from, so that no choice can be made by them;"
+        " efge info says whether they follow from each other."
     )
 
 
