@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable
 from typing import Any
@@ -116,7 +117,7 @@ def loss_error(scores: dict[tuple[str, int, str], dict[str, Any]], columns: list
     """Return the standard error of a mean difference of two candidates, by how their scores vary from part to part."""
     means = [statistics.mean(row[column] for row in scores.values()) for column in columns]
     deviations = [[row[column] - mean for column, mean in zip(columns, means, strict=True)] for row in scores.values()]
-    return (2 * statistics.mean(map(statistics.variance, deviations)) / len(columns)) ** 0.5
+    return math.sqrt(2 * statistics.mean(map(statistics.variance, deviations)) / len(columns))
 
 
 def part_loss(

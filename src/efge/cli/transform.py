@@ -67,7 +67,7 @@ def transform(
     is_new = known._index.rows(network.names) < 0
     n_zero = count_zero_rows(embedding.vectors[is_new])
     # NetMF's matrix is zero also for two nodes that chance would link as often as the graph does.
-    reason = "NetMF sees no link" if isinstance(source, efge.NetMF) else "no path links them"
+    reason = "NetMF sees no link" if type(source).__name__ == "NetMF" else "no path links them"
     zero = f", {n_zero:,} with a vector of zeros, as {reason} to an old node" if n_zero else ""
     seconds = format_duration(time.perf_counter() - start)
     log_info(f"wrote {embedding!r} to {output} in {seconds}, {int(is_new.sum()):,} of them new{zero}")
