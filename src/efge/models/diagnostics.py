@@ -25,7 +25,8 @@ from efge.embedding.geometry import (
     sample_rows,
 )
 from efge.errors import QualityWarning
-from efge.families.base import Family, evaluate_at
+from efge.families.base import Family
+from efge.families.tables import spline_table
 from efge.graph.bipartite import two_kinds
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import are_edges
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
 _MIN_LINKED_NODES = 50
 # In a weighted graph, edges are drawn in proportion to their weights from this many that are drawn uniformly.
 _CANDIDATE_EDGES = 1 << 15
-# The best constant score is searched for among this many, and then again between the neighbors of the best.
-_CONSTANT_SCORES, _REFINEMENTS = 63, 2
 # Relative gains: below the first, vectors are worse than a constant score; below the second, hardly better.
 _WORSE, _NO_GAIN = -0.01, 0.01
 # Separations between the first two are too close to chance; from the third on, even nearly parallel vectors are sound.
@@ -249,16 +248,9 @@ def _constant_log_likelihood(family: Family, trained: Trained) -> float:
         return np.nan
     # A negative that is the context itself does not count.
     negatives = float((sample[:, 2:] != sample[:, 1:2]).sum(axis=1).mean())
-    low, high = family.bounds
-    for _ in range(_REFINEMENTS):
-        scores = np.linspace(low, high, _CONSTANT_SCORES + 2)[1:-1]
-        values = [
-            evaluate_at(family, "log_prob", 1.0, s) + negatives * evaluate_at(family, "log_prob", 0.0, s)
-            for s in scores
-        ]
-        best, step = int(np.argmax(values)), (high - low) / (_CONSTANT_SCORES + 1)
-        low, high = scores[best] - step, scores[best] + step
-    return max(values)
+    # The first coefficient of a cubic is the value at the beginning of its interval: the grid is fine enough.
+    of_0, of_1 = spline_table(family, "log_prob")[..., 0]
+    return float((of_1 + negatives * of_0).max())
 
 
 def warn_if_poor(model: Any) -> None:
