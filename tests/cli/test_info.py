@@ -84,7 +84,7 @@ def test_a_header_that_was_found_is_not_pointed_out(write, tmp_path):
     done = run("info", path, "--json")
     assert json.loads(done.stdout)["guessed"]["header"] == "yes: src, dst"
     assert json.loads(done.stdout)["warnings"] == []
-    assert "if this line is a header" not in run("walks", path, "-o", tmp_path / "w.txt").stderr
+    assert "occur only in the first line" not in run("walks", path, "-o", tmp_path / "w.txt").stderr
     bare = write("bare.csv", "00123,0456\n123,7\n7,123\n")
     for command in (("walks", bare, "-o", tmp_path / "b.txt"), ("convert-graph", bare, tmp_path / "b.efge")):
         assert "'00123' and '0456' occur only in the first line" in run(*command).stderr

@@ -123,3 +123,10 @@ def test_names_without_a_vector_are_listed(tmp_path):
     path.write_text("person,role\n" + "".join(f"n{i},{'ab'[i % 2]}\n" for i in range(6)))
     scores = efge.node_classification(embedding, path, ratios=[0.5], repeats=2)
     assert "Labelled names without a vector: 1 ('person')." in scores.notes
+
+
+@pytest.mark.parametrize("header", ["paper_id,field_of_study", "userId,group", "ID,sex", "User ID,team", "pmid_id,x"])
+def test_a_first_field_that_names_ids_is_a_header(tmp_path, header):
+    path = tmp_path / "labels.csv"
+    path.write_text(f"{header}\nann,x\nbob,y\n")
+    assert read_labels(path) == {"ann": ("x",), "bob": ("y",)}

@@ -194,3 +194,48 @@ def test_a_column_that_begins_with_zero_is_pointed_out_too():
     frame = pd.DataFrame({"user": ["a", "b", "c"], "item": ["x", "y", "x"], "rating": [0, 2, 3]})
     with pytest.warns(UserWarning, match="the column 'rating' is ignored"):
         assert not efge.as_graph(frame).is_weighted
+
+
+def test_a_series_of_lists_has_the_neighbors_of_its_index():
+    lists = pd.Series({"ann": ["bob", "cid"], "bob": ["cid", "dan"], "eve": ["ann", "dan"]})
+    expected = [("ann", "bob"), ("ann", "cid"), ("ann", "eve"), ("bob", "cid"), ("bob", "dan"), ("dan", "eve")]
+    assert sorted(tuple(sorted(edge)) for edge in edges_of(efge.as_graph(lists))) == expected
+    assert efge.as_graph(lists.map(set)).fingerprint() == efge.as_graph(lists).fingerprint()
+    assert efge.as_graph(pd.Series([[1, 2, 3], [2], []])).names.tolist() == [0, 1, 2, 3]
+    assert efge.as_graph(pd.Series({"ann": {"bob": 2.0}})).weights.tolist() == [2.0, 2.0]
+    with pytest.raises(efge.GraphError, match=r"may be neighbors or edges; pass series\.to_dict"):
+        efge.as_graph(pd.Series([[1, 2], [2, 0], [0, 1]]))
+    with pytest.raises(efge.GraphError, match="a node has one list of neighbors; 'ann' has several"):
+        efge.as_graph(pd.Series([["bob"], ["cid"]], index=["ann", "ann"]))
+
+
+def test_an_array_that_may_be_an_edge_index_is_pointed_out():
+    array = np.array([[0, 1, 1], [1, 0, 2]])
+    with pytest.warns(UserWarning, match="read as two edges with weights; pass its transpose"):
+        assert efge.as_graph(array).n_edges == 1
+    assert efge.as_graph(array.T).n_edges == 2
+    assert efge.as_graph(array, source=0, target=1, weight=2).n_edges == 1
+
+
+@pytest.mark.parametrize(
+    "graph",
+    [
+        [(1, "a"), ("1", "b"), (2, "2")],
+        pd.DataFrame({"source": [1, 2], "target": ["2", "1"]}),
+        {1: ["2"], 2: ["1"]},
+        nx.Graph([(1, 2), ("1", "2")]),
+    ],
+    ids=["pairs", "frame", "dict", "networkx"],
+)
+def test_integers_beside_the_same_numbers_as_text_are_pointed_out(graph):
+    with pytest.warns(UserWarning, match="1 as an integer and '1' as text are different nodes, and so are 1 other"):
+        efge.as_graph(graph)
+
+
+def test_the_name_na_is_a_node_and_missing_names_say_where_they_may_come_from(tmp_path):
+    path = tmp_path / "countries.csv"
+    path.write_text("source,target\nNA,ZA\nNA,null\n")
+    assert efge.read_graph(path).names.tolist() == ["NA", "ZA", "null"]
+    assert efge.as_graph(pd.read_csv(path, keep_default_na=False)).names.tolist() == ["NA", "ZA", "null"]
+    with pytest.raises(efge.GraphError, match=r"column 'source', row 0: .* unless you pass keep_default_na=False"):
+        efge.as_graph(pd.read_csv(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import warnings
 
@@ -209,3 +210,43 @@ def test_an_unread_column_is_pointed_out_whatever_its_first_number(first, tmp_pa
     for graph in (path, pd.read_csv(path), pd.read_csv(path).to_dict("records")):
         with pytest.warns(UserWarning, match="the column 'score' is ignored"):
             efge.as_graph(graph)
+
+
+def pivot(columns):
+    """Return a table of users 1 to 4 and as many items, numbered from 100."""
+    values = np.triu(np.arange(1, 4 * columns + 1).reshape(4, columns))
+    items = pd.Index(range(100, 100 + columns), name="item")
+    return pd.DataFrame(values, index=pd.Index(range(1, 5), name="user"), columns=items)
+
+
+@pytest.mark.parametrize("columns", [2, 3, 4, 6])
+def test_a_pivot_table_of_integers_is_no_list_of_edges(columns, tmp_path):
+    table = pivot(columns)
+    flat, path = table.reset_index(), tmp_path / "table.csv"
+    flat.to_csv(path, index=False)
+    renamed = table.rename(columns=lambda item: f"movie {item}").reset_index()
+    graphs = [table, flat, pd.read_csv(path), renamed, pl.read_csv(path)]
+    for frame in graphs:
+        with pytest.raises(efge.GraphError, match=r"names no columns of nodes; pass bipartite=True"):
+            efge.as_graph(frame)
+        graph = efge.as_graph(frame, bipartite=True)
+        assert graph.names.tolist()[:5] == [f"user:{user}" for user in range(1, 5)] + [graph.neighbors("user:1")[0]]
+        assert graph.n_nodes == 4 + columns
+        assert graph.n_edges == np.count_nonzero(table)
+    with pytest.raises(efge.GraphError, match=r"pass pandas.read_csv\(file, index_col=0\).*bipartite=True"):
+        efge.read_graph(path)
+
+
+def test_an_edge_that_became_the_header_is_refused():
+    for text in ("1,2\n2,3\n", "ann,bob,0.5\nbob,cid,2\n"):
+        with pytest.raises(efge.GraphError, match=r"pass header=None to pandas\.read_csv"):
+            efge.as_graph(pd.read_csv(io.StringIO(text)))
+        assert efge.as_graph(pd.read_csv(io.StringIO(text), header=None)).n_edges == 2
+
+
+def test_integers_that_may_name_the_rows_of_a_wide_table_are_asked_for():
+    table = pd.DataFrame({"user": [7, 8], "tea": [1, 1], "milk": [0, 3], "jam": [2, 0], "rum": [1, 0]})
+    with pytest.raises(efge.GraphError, match="the first column, 'user', has distinct integers and may name the rows"):
+        efge.as_graph(table, bipartite=True)
+    assert efge.as_graph(table.astype({"user": str}), bipartite=True).names.tolist()[:2] == ["user:7", "user:8"]
+    assert efge.as_graph(table.set_index("user"), bipartite=True).names.tolist()[:2] == ["user:7", "user:8"]

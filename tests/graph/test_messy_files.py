@@ -315,3 +315,16 @@ def test_the_rows_of_a_matrix_are_named_by_a_file(write):
     assert graph.neighbors("bob") == ["ann", "cid"]
     with pytest.raises(efge.GraphError, match=r"e.csv: names= .* labels the rows of a matrix"):
         efge.read_graph(write("a,b\n"), names=names)
+
+
+def test_a_header_that_was_read_as_nodes_is_pointed_out_in_python_too(write):
+    for text in ("person,friend\nann,bob\nbob,cid\n", "from_station\tto_station\nx\ty\ny\tz\n"):
+        path = write(text)
+        with pytest.warns(UserWarning, match=r"occur only in the first line; .* pass header=True \(--header\)"):
+            assert efge.read_graph(path).n_nodes == 5
+        assert efge.read_graph(path, header=True).n_nodes == 3
+
+
+def test_integers_as_keys_of_json_are_the_same_nodes_as_integers_in_lists(write):
+    assert efge.read_graph(write('{"0": [1, 2], "1": [2], "2": []}', "e.json")).names.tolist() == [0, 1, 2]
+    assert efge.read_graph(write('{"0": ["1"], "1": []}', "e.json")).names.tolist() == ["0", "1"]

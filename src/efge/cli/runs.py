@@ -260,6 +260,8 @@ def parse_column_numbers(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 def warn_about_names(name: str, graph: Graph, record: ReadingRecord) -> None:
     """Warn if names look like mistakes, where looking takes no noticeable time."""
+    from efge.graph.portrait import describe_header
+
     for text in describe_names(graph, record) if graph.n_nodes <= _MAX_COMPARED else [describe_header(graph, record)]:
         if text is not None:
             log_info(f"{name}: {text}")
@@ -267,21 +269,10 @@ def warn_about_names(name: str, graph: Graph, record: ReadingRecord) -> None:
 
 def describe_names(graph: Graph, record: ReadingRecord) -> list[str]:
     """Return what looks like a mistake in the names; those of graphs on disk are not compared."""
-    from efge.graph.portrait import describe_similar, similar_names
+    from efge.graph.portrait import describe_header, describe_similar, similar_names
 
     groups = similar_names(graph) if graph._file is None else []
     return [*filter(None, [describe_header(graph, record)]), *([describe_similar(groups)] if groups else [])]
-
-
-def describe_header(graph: Graph, record: ReadingRecord) -> str | None:
-    """Say that the first line looks like column names that were read as nodes; None if it does not."""
-    isolated_edge = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
-    if record.guesses.get("header") != "no" or not isolated_edge or int(graph.indices[0]) != 1:
-        return None
-    first, second = graph._stored_names[:2].tolist()
-    if not isinstance(first, str):
-        return None
-    return f"{first!r} and {second!r} occur only in the first line; if this line is a header, add --header"
 
 
 def find_node(source: Graph | Embedding, text: str) -> Hashable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -126,7 +127,7 @@ def _choose_columns(table: Table, node: str | int | None, label: str | int | Non
     by_name = any(isinstance(column, str) and not column.isdecimal() for column in (node, label))
     lower = [str(field).lower() for field in (table.names or (table.rows[0] if table.rows else []))]
     known = [next((names for names in options if names in lower), None) for options in (_NODE_NAMES, _LABEL_NAMES)]
-    if by_name or known != [None, None] or _has_words_above_integers(table):
+    if by_name or known != [None, None] or _names_ids(table) or _has_words_above_integers(table):
         table = table.with_header()
     if table.width == 1:
         raise GraphError(f"{table.label}: a line has a node and its class; got 1 field")
@@ -146,6 +147,12 @@ def _choose_columns(table: Table, node: str | int | None, label: str | int | Non
         how = f"node={fields[0]!r}, label={fields[-1]!r} (--node {fields[0]} --label {fields[-1]})"
         raise GraphError(f"{table.label}: {rule}; choose two of them, as {how}")
     return first, second, table
+
+
+def _names_ids(table: Table) -> bool:
+    """Whether the first field is a word such as paper_id, userId or "User ID", which names a column of nodes."""
+    first = str(table.rows[0][0]) if table.rows and not table.names else ""
+    return len(table.rows) > 1 and re.fullmatch(r"\w*[a-z](_id|Id|ID|[ -](?i:id))", first) is not None
 
 
 def _has_words_above_integers(table: Table) -> bool:

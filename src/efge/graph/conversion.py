@@ -221,6 +221,11 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
             f"the shape of an array is (n, n), a matrix, or (m, 2) or (m, 3), a list of edges; got {x.shape}{hint}"
         )
     refuse_names(options)
+    if options.columns.source is None and _may_be_edge_index(x):
+        warn_user(
+            "an array of 2 x 3 numbers is read as two edges with weights; pass its transpose, as x.T, if it is an"
+            " edge_index, or source=0, target=1 and weight=2 if it is not"
+        )
     source, target, weight, _ = options.columns.choose(Head(), x.shape[1])
     return from_columns(x[:, source], x[:, target], None if weight is None else x[:, weight], options)
 
@@ -235,6 +240,11 @@ def _may_be_edges(x: npt.NDArray[Any]) -> bool:
     if len(x) == 2:
         return bool(x.diagonal().any() and x.max() > 1)
     return bool((x[:, 2] > 0).all() and (x != x.T).any())
+
+
+def _may_be_edge_index(x: npt.NDArray[Any]) -> bool:
+    """Whether the two rows of an array may be the sources and the targets of three edges."""
+    return x.shape == (2, 3) and x.dtype.kind in "iu" and bool((x >= 0).all())
 
 
 def from_columns(

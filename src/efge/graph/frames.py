@@ -24,7 +24,13 @@ from efge.graph.conversion import (
     refuse_names,
 )
 from efge.graph.encoders import ObjectEncoder
-from efge.graph.frame_matrices import explain_biadjacency, has_text_index, is_biadjacency, read_biadjacency
+from efge.graph.frame_matrices import (
+    explain_biadjacency,
+    find_numbered,
+    has_text_index,
+    is_biadjacency,
+    read_biadjacency,
+)
 from efge.graph.graph import Graph
 from efge.graph.kinds import name_matrix, refuse_bipartite
 from efge.graph.names import normalize_name
@@ -42,6 +48,7 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
             return from_matrix(matrix[0], replace(options, names=matrix[1]))
         if is_biadjacency(x, names, bool(options.bipartite)):
             return _from_biadjacency(x, names, options)
+        _refuse_numbered(find_numbered(x, names))
     # Columns that are only numbered have no names.
     labels = [] if names == list(range(len(names))) else names
     choice = _choose(labels, _first_row(x), len(names), options)
@@ -59,6 +66,35 @@ def from_series(x: Any, options: ConversionOptions) -> Graph:
     names = tuple(x.index.names)
     options.record.columns = None if None in names else (names[0], names[1])
     return from_columns(source, target, None if options.weighted is False else x.to_numpy(), options)
+
+
+def _refuse_numbered(name: Any) -> None:
+    """Raise a GraphError if a column is named by a number, as if an edge had become the header."""
+    if name is not None:
+        how = "if this is an edge of a file without a header, pass header=None to pandas.read_csv"
+        raise GraphError(
+            f"a column is named by the number {name!r}; {how}, otherwise choose columns by source= and target="
+        )
+
+
+def holds_neighbors(x: Any) -> bool:
+    """Whether the values of a Series are lists, and not edges as tuples."""
+    values = x.tolist()
+    are_edges = all(isinstance(value, tuple) for value in values) and not has_text_index(x)
+    return not are_edges and all(
+        isinstance(value, Iterable) and not isinstance(value, (str, bytes)) for value in values
+    )
+
+
+def from_neighbor_series(x: Any, options: ConversionOptions) -> Graph:
+    """Convert a Series of the neighbors of each node in its index."""
+    refuse_names(options)
+    if not x.index.is_unique:
+        raise GraphError(f"a node has one list of neighbors; {x.index[x.index.duplicated()][0]!r} has several")
+    if not has_text_index(x) and set(map(len, x)) in ({2}, {3}):
+        how = "pass series.to_dict() if they are neighbors of nodes in the index, or series.tolist() if edges"
+        raise GraphError(f"the values of a Series, as {x.iloc[0]!r}, may be neighbors or edges; {how}")
+    return from_mapping(x.to_dict(), options)
 
 
 def _from_biadjacency(x: Any, names: list[Any], options: ConversionOptions) -> Graph:
@@ -143,7 +179,9 @@ def _column(x: Any, name: Any, number: int) -> npt.NDArray[Any]:
         values = x.column(number)
         is_missing, array = np.asarray(values.is_null()), _arrow_values(values, name)
     if is_missing.any():
-        raise GraphError(f"column {name!r}, row {int(np.argmax(is_missing))}: a value is missing")
+        hint = "; pandas reads NA and null as missing values, unless you pass keep_default_na=False"
+        place = f"column {name!r}, row {int(np.argmax(is_missing))}"
+        raise GraphError(f"{place}: a value is missing{hint if hasattr(x, 'iloc') else ''}")
     return np.asarray(array)
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.kernels import text as kernel
 
 Names = npt.NDArray[Any]
@@ -158,6 +158,29 @@ def check_distinct(names: Names) -> None:
         raise GraphError(f"a node name is hashable: {error}") from None
     if distinct != len(names):
         raise GraphError(f"node names are distinct; {len(names)} nodes have {distinct} names")
+
+
+def warn_if_mixed(names: Names) -> None:
+    """Warn if integers are names beside the same numbers as text, which are different nodes.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_if_mixed(name_array([1, 2, "2"]))
+    >>> str(caught[0].message)
+    "2 as an integer and '2' as text are different nodes; convert the names to one type"
+    """
+    if names.dtype != object:
+        return
+    listed = names.tolist()
+    texts = {name for name in listed if isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name)}
+    twins = {int(name) for name in texts}.intersection(name for name in listed if isinstance(name, int))
+    if twins:
+        first, more = min(twins), f", and so are {len(twins) - 1:,} other pairs" if len(twins) > 1 else ""
+        message = f"{first} as an integer and '{first}' as text are different nodes{more}"
+        warn_user(f"{message}; convert the names to one type")
 
 
 def normalize_name(name: Hashable) -> Hashable:

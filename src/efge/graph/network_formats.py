@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from efge.errors import GraphError, describe_error
+from efge.graph.names import all_integers
 from efge.io.files import parse_json
 
 # Maximum nesting of XML elements, and maximum length of a line that NetworkX splits.
@@ -100,11 +101,20 @@ def _check_pajek_edges(text: str) -> None:
 def read_json(text: str) -> Any:
     """Read JSON; text with one value on each line is a list of these values."""
     try:
-        return parse_json(text)
+        return _with_integer_keys(parse_json(text))
     except ValueError:
         if "\n" not in text.strip():
             raise
         return read_json_lines(text)
+
+
+def _with_integer_keys(value: Any) -> Any:
+    """Return neighbors of each node with integers as keys if all neighbors are integers: keys of JSON are text."""
+    if not isinstance(value, dict) or not all_integers(value):
+        return value
+    if not all(isinstance(names, list) and all(type(name) is int for name in names) for names in value.values()):
+        return value
+    return {int(key): names for key, names in value.items()}
 
 
 def read_json_lines(text: str) -> list[Any]:

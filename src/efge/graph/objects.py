@@ -24,10 +24,17 @@ from efge.graph.conversion import (
     type_name,
 )
 from efge.graph.encoders import ObjectEncoder
-from efge.graph.frames import from_frame, from_mapping, from_records, from_series
+from efge.graph.frames import (
+    from_frame,
+    from_mapping,
+    from_neighbor_series,
+    from_records,
+    from_series,
+    holds_neighbors,
+)
 from efge.graph.graph import Graph
 from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
-from efge.graph.names import check_distinct, list_names, name_array
+from efge.graph.names import check_distinct, list_names, name_array, warn_if_mixed
 from efge.graph.tensors import from_dgl, from_geometric, from_heterogeneous, from_tensor
 
 
@@ -41,7 +48,10 @@ def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
         options = replace(options, names=list_names("names", options.names))
     for matches, convert in _CONVERTERS:
         if matches(x):
-            return convert(x, options)
+            graph = convert(x, options)
+            if graph is not x:
+                warn_if_mixed(graph.names)
+            return graph
     kinds = (
         "a Graph, a path, a NetworkX, igraph, PyTorch Geometric or DGL graph, a SciPy matrix, a NumPy array, a tensor, "
     )
@@ -177,6 +187,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, ConversionOptions]
     (lambda x: isinstance(x, np.ndarray), from_array),
     (_is_from("pandas", "columns"), from_frame),
     (lambda x: _is_from("pandas", "index")(x) and getattr(x.index, "nlevels", 1) > 1, from_series),
+    (lambda x: _is_from("pandas", "index", "tolist")(x) and holds_neighbors(x), from_neighbor_series),
     (_is_from("polars", "collect"), lambda x, options: from_frame(x.collect(), options)),
     (_is_from("polars", "columns"), from_frame),
     (_is_from("pyarrow", "column_names"), from_frame),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+import numpy as np
+
 from efge.graph.bipartite import two_sides
+from efge.graph.conversion import ReadingRecord
 from efge.graph.graph import Graph
+from efge.graph.names import all_integers
 
 # Number of similar names that a warning lists.
 _MAX_LISTED = 3
@@ -41,3 +45,24 @@ def describe_similar(groups: list[list[Hashable]]) -> str:
     more = f"; and {len(groups) - _MAX_LISTED:,} more groups" if len(groups) > _MAX_LISTED else ""
     advice = "if they are the same, write them in one way in the file"
     return f"names that differ only by case or blanks are different nodes: {listed}{more}; {advice}"
+
+
+def describe_header(graph: Graph, record: ReadingRecord) -> str | None:
+    """Say that the first line looks like column names that were read as nodes; None if it does not.
+
+    Examples
+    --------
+    >>> import efge
+    >>> graph = efge.as_graph([("person", "friend"), ("ann", "bob")])
+    >>> describe_header(graph, ReadingRecord(guesses={"header": "no"}))
+    "'person' and 'friend' occur only in the first line; if it names the columns, pass header=True (--header)"
+    """
+    isolated_edge = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
+    if record.guesses.get("header") != "no" or not isolated_edge or int(graph.indices[0]) != 1:
+        return None
+    first, second = graph._stored_names[:2].tolist()
+    has_integer = not isinstance(first, str) or all_integers([first]) or all_integers([second])
+    if has_integer or (graph.directed and np.count_nonzero(graph.indices < 2) > 1):
+        return None
+    advice = "if it names the columns, pass header=True (--header)"
+    return f"{first!r} and {second!r} occur only in the first line; {advice}"

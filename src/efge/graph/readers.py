@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from efge.errors import GraphError, check_types, describe_error
+from efge.errors import GraphError, check_types, describe_error, warn_user
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, ReadingRecord
@@ -25,6 +25,7 @@ from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_spar
 from efge.graph.names import list_names, parse_names
 from efge.graph.network_formats import read_gml, read_graphml, read_json, read_json_lines, read_pajek
 from efge.graph.objects import graph_from_object
+from efge.graph.portrait import describe_header
 from efge.graph.text_edges import (
     EdgeChunk,
     TextFormat,
@@ -214,7 +215,11 @@ def read_graph(  # noqa: PLR0913
         bipartite=bipartite,
         count_duplicates=count_duplicates,
     )
-    return read_with_options(path, options)
+    graph = read_with_options(path, options)
+    warning = describe_header(graph, options.record)
+    if warning is not None:
+        warn_user(f"{display_name(path)}: {warning}")
+    return graph
 
 
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:

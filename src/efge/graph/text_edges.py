@@ -361,7 +361,12 @@ def _detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) 
         header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
     if len(first) < 2 or _is_json(head[0].text):
         raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{_explain_content(first)}")
-    if len(first) > 3 and columns.source is None and not (header and pair_by_name(first)):
+    is_pivot = text_format.header is None and delimiter != WHITESPACE and _is_pivot(first, second)
+    if (
+        (len(first) > 3 or (len(first) == 3 and is_pivot))
+        and columns.source is None
+        and not (header and pair_by_name(first))
+    ):
         raise GraphError(f"{place}: {_explain_fields(first, second, header, text_format.header)}")
     try:
         choice = columns.choose(Head(first if header else (), second if header else first), len(first))
@@ -378,11 +383,12 @@ def _explain_fields(first: list[str], second: list[str], header: bool, requested
     if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
         what = "this looks like an adjacency matrix with names"
         return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
+    kinds = "if rows and columns are two kinds of nodes, pass pandas.read_csv(file, index_col=0) to efge.as_graph, with"
     if header and not is_number(second[0]) and all(map(is_number, second[1:])):
-        what = (
-            "if rows and columns are two kinds of nodes, pass pandas.read_csv(file, index_col=0) to efge.as_graph, with"
-        )
-        return f"{explain_ambiguity(Head(named, second), len(first))}; {what} bipartite=True"
+        return f"{explain_ambiguity(Head(named, second), len(first))}; {kinds} bipartite=True"
+    if _is_pivot(first, second):
+        choices = f"if the first line is an edge, choose columns, as {suggest_columns(Head((), first), len(first))}"
+        return f"{count_columns(named, len(first))}; {kinds} bipartite=True; {choices}"
     hint = _explain_content(first)
     if hint:
         return f"an edge has two node names and at most a weight; got {len(first)} fields{hint}"
@@ -391,6 +397,12 @@ def _explain_fields(first: list[str], second: list[str], header: bool, requested
     by_number, by_name = (suggest_columns(head, len(first)) for head in (Head((), first), Head(named, second)))
     choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}"
     return f"{count_columns(named, len(first))}; {choices}"
+
+
+def _is_pivot(first: list[str], second: list[str]) -> bool:
+    """Whether two lines are a word and numbers above numbers: items that users below them have rated, if no edge."""
+    numbers = [*first[1:], *second]
+    return len(first) == len(second) and not is_number(first[0]) and all(map(is_number, numbers))
 
 
 def _is_json(line: bytes) -> bool:
