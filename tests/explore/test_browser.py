@@ -581,3 +581,25 @@ def test_many_long_names_are_short_and_cover_no_other_group(browser, tmp_path):
         opened.page.click("#labels")
     assert colored[0] > 0.9 * colored[1]
     opened.close()
+
+
+def test_a_narrow_map_keeps_the_names_of_its_groups_and_a_wide_one_gets_its_view_back(browser, tmp_path):
+    """Twelve groups whose names begin alike, in four lines, each shifted against the one above."""
+    numbers = np.arange(12 * 16)
+    groups, members = numbers // 16, numbers % 16
+    lines, columns = groups // 3, groups % 3
+    places = np.stack([columns * 3 + lines * 0.5 + (members % 4) * 0.3, lines * 2 + (members // 4) * 0.3], axis=1)
+    labels = [f"Department of Science {'ABCDEFGHIJKL'[group]}" for group in groups]
+    write_page(efge.Embedding(places), tmp_path / "page.html", labels=labels)
+    opened = BrowserPage(browser, tmp_path / "page.html")
+    for act in (lambda: None, lambda: opened.page.click("#zoom-out")):
+        act()
+        opened.page.wait_for_timeout(300)
+        before = extent_on_map(opened)[0]
+        resize(opened, 420, 800)
+        shown = [place["shown"] for place in opened.state("places")]
+        assert len(shown) == 12
+        assert {name[-1] for name in shown if name} == set("ABCDEFGHIJKL")
+        resize(opened, **WINDOW)
+        assert extent_on_map(opened)[0] == pytest.approx(before, abs=0.01)
+    opened.close()

@@ -6,7 +6,7 @@ const STEPS = [-2, -1, 0, 1, 2]; // cells around a place that count
 const LABEL_SHIFTS = [0, -1.5, 1.5]; // of a name that would cover another, in its heights
 const LABEL_SIZES = [11, 16]; // pixels, by the number of nodes
 const NAME_LENGTHS = [9, 28]; // characters
-const FEW = 15; // categories with names of up to a third of the map; those of more have up to a sixth
+const FEW = 15; // categories with names of up to a third of the map; those of more have up to a sixth, and may have none
 const CHARACTER = 0.6; // width of one, relative to its height
 const COVERED = 0.25; // part of another group that a name may cover
 const MAX_LABELS = 60; // categories with a name, the largest ones; those beyond the colors have gray names
@@ -62,28 +62,49 @@ function drawLabels(context) {
   const scale = Math.max(0.8, Math.min(1, mapElement.clientWidth / 700));
   const taken = [];
   const groups = state.places.map(groupBox);
-  const space = mapElement.clientWidth / (state.places.length > FEW ? 6 : 3);
+  const shared = sharedBeginning(state.places.map(({ text }) => text));
+  const isCrowded = state.places.length > FEW;
+  const space = mapElement.clientWidth / (isCrowded ? 6 : 3);
   for (const [number, place] of state.places.entries()) {
     place.shown = null;
     const center = placePosition(place.x, place.y);
     if (center.x < 0 || center.x > mapElement.clientWidth) continue;
     const size = scale * (LABEL_SIZES[0] + (LABEL_SIZES[1] - LABEL_SIZES[0]) * Math.sqrt(place.size / largest));
     context.font = `650 ${size.toFixed(1)}px system-ui, sans-serif`;
-    const length = Math.floor(space / (CHARACTER * size));
-    const text = truncate(place.text, Math.max(NAME_LENGTHS[0], Math.min(length, NAME_LENGTHS[1])));
-    const half = context.measureText(text).width / 2 + 4;
-    // At the border of the map, a name moves inward.
-    const x = Math.max(half, Math.min(center.x, mapElement.clientWidth - half));
-    const boxAt = (y) => [x - half, y - 0.7 * size, x + half, y + 0.7 * size];
-    const others = groups.filter((group, index) => index !== number && isSmall(group, half, size));
-    const isGood = (box) => isFree(box, taken) && !others.some((group) => coveredPart(box, group) > COVERED);
-    const y = labelHeights(place, half, size).find((height) => isGood(boxAt(height)));
-    if (y === undefined) continue;
-    taken.push(boxAt(y));
-    place.shown = text;
-    drawOutlined(context, text, x, y, place.isGray ? "--muted" : "--text");
+    const longest = Math.max(NAME_LENGTHS[0], Math.min(Math.floor(space / (CHARACTER * size)), NAME_LENGTHS[1]));
+    // Of few categories, a name that finds no place is tried in fewer characters, and above another group.
+    const attempts = [[longest, COVERED], [NAME_LENGTHS[0], COVERED], [NAME_LENGTHS[0], 1]];
+    for (const [length, covered] of isCrowded ? attempts.slice(0, 1) : attempts) {
+      const text = shorten(place.text, length, shared);
+      const half = context.measureText(text).width / 2 + 4;
+      // At the border of the map, a name moves inward.
+      const x = Math.max(half, Math.min(center.x, mapElement.clientWidth - half));
+      const boxAt = (y) => [x - half, y - 0.7 * size, x + half, y + 0.7 * size];
+      const others = groups.filter((group, index) => index !== number && isSmall(group, half, size));
+      const isGood = (box) => isFree(box, taken) && !others.some((group) => coveredPart(box, group) > covered);
+      const y = labelHeights(place, half, size).find((height) => isGood(boxAt(height)));
+      if (y === undefined) continue;
+      taken.push(boxAt(y));
+      place.shown = text;
+      drawOutlined(context, text, x, y, place.isGray ? "--muted" : "--text");
+      break;
+    }
   }
   state.labelsDrawn = taken.length;
+}
+
+// The words that all names begin with, of which a short name shows nothing else.
+function sharedBeginning(texts) {
+  const [first = "", ...others] = texts;
+  const words = first.match(/\S+\s+/g) ?? [];
+  const begins = (count) => others.every((text) => text.startsWith(words.slice(0, count).join("")));
+  const count = others.length ? words.findIndex((_, index) => !begins(index + 1)) : 0;
+  return words.slice(0, count < 0 ? words.length : count).join("");
+}
+
+// A name that is too long loses what it shares with all others before it loses its end.
+function shorten(text, length, shared) {
+  return truncate(Array.from(text).length > length ? text.slice(shared.length) : text, length);
 }
 
 // The part of the map that a category fills where it is densest, in pixels: left, top, right, bottom.

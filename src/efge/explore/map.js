@@ -185,9 +185,11 @@ function centerOn(row) {
   return setView(rangeAround(xs[row], xaxis, fullView.x), rangeAround(ys[row], yaxis, fullView.y));
 }
 
-// Only a wheel or a drag names the ends of a range one by one.
+// Only a wheel or a drag names the ends of a range one by one. The ranges after a resize are not saved: they are wider,
+// and would grow with each.
 function saveView(change) {
-  if ("xaxis.range[0]" in change) state.isFitted = false;
+  if (!("xaxis.range[0]" in change)) return;
+  state.isFitted = false;
   const { xaxis, yaxis } = axes();
   state.view = { x: [...xaxis.range], y: [...yaxis.range] };
 }

@@ -135,7 +135,7 @@ function listenToMap() {
 }
 
 function afterResize() {
-  return state.isFitted ? fitView() : drawOverlay();
+  return state.isFitted ? fitView() : setView(state.view.x, state.view.y);
 }
 
 function listenToPanel() {
