@@ -9,7 +9,9 @@ import numpy as np
 import pytest
 
 import efge
+from efge.evaluation.links import LinkScores
 from efge.explore import report
+from efge.explore.headline import summarize_findings
 from efge.explore.palette import LIGHT
 from helpers import run
 
@@ -154,3 +156,41 @@ def test_the_report_says_where_a_heuristic_is_better_than_the_vectors(tmp_path):
         models={"poisson": efge.EFGE(dim=16, window=2, walks_per_node=5, seed=0)},
     )
     assert "is better than every feature of the vectors" in (tmp_path / "ba.html").read_text("utf-8")
+
+
+def headline_of(text):
+    return re.search('<p class="headline">(.*?)</p>', text)[1]
+
+
+def link_scores(**auc):
+    raw = {(name, "-" if name == "katz" else "cosine"): {"auc": np.array([mean])} for name, mean in auc.items()}
+    return LinkScores(("method", "features"), raw)
+
+
+def test_the_headline_says_what_the_vectors_are_worth(page):
+    scores = report._score_links(efge.as_graph(CLUBS), MODELS, 3)
+    heuristic = max(scores.summary(*case, metric="auc").mean for case in scores.raw if case[1] == "-")
+    assert f"{heuristic:.3f}".removeprefix("0") in headline_of(page)
+    assert "within noise" in headline_of(page)
+    assert "; they do not predict classes better than the most frequent class: micro_f1 " in headline_of(page)
+
+
+@pytest.mark.parametrize(
+    ("auc", "message"),
+    [
+        ({"hope": 0.9, "katz": 0.8}, "predict hidden edges better than every heuristic: AUC .900 by cosine, .800 by k"),
+        ({"hope": 0.8, "katz": 0.9}, "predict hidden edges, but a heuristic without training does it better: AUC .800"),
+        ({"hope": 0.9, "katz": 0.89}, "as well as the best heuristic, within noise"),
+        ({"hope": 0.51, "katz": 0.49}, "do not predict hidden edges better than chance"),
+    ],
+)
+def test_the_headline_tells_differences_from_noise(auc, message):
+    assert message in summarize_findings(link_scores(**auc), "hope", 500)
+
+
+def test_classes_that_vectors_do_not_know_are_said_to_be_so():
+    embedding = efge.Embedding(np.random.default_rng(0).normal(size=(200, 4)))
+    labels = np.random.default_rng(1).integers(0, 2, 200)
+    classes = efge.node_classification(embedding, labels, ratios=[0.5], repeats=5)
+    headline = summarize_findings(link_scores(hope=0.9, katz=0.8), "hope", 500, classes)
+    assert "; they do not predict classes better than the most frequent class: micro_f1 " in headline

@@ -18,6 +18,7 @@ from efge.evaluation.classification import ClassificationScores, node_classifica
 from efge.evaluation.labels import as_targets
 from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
 from efge.evaluation.splits import split_links
+from efge.explore.headline import summarize_findings
 from efge.explore.layout import lay_out
 from efge.explore.palette import LIGHT
 from efge.graph.graph import Graph
@@ -70,11 +71,10 @@ def write_report(
 ) -> None:
     """Write a report on a graph and its embedding: one page that any browser opens, without a network connection.
 
-    The page has the graph's portrait; the model with the best AUC on one split of the edges, or the first one of those
-    that are as good within noise; its diagnostics;
-    its scores on other splits beside those of the other models and of the classical heuristics; with labels, the scores
-    of node classification beside the most frequent class; a map; the nearest neighbors of a few nodes; and how to
-    repeat it.
+    The page has a sentence that says what was found; the graph's portrait; the model with the best AUC on one split of
+    the edges, or the first one of those that are as good within noise; its diagnostics; its scores on other splits
+    beside those of the other models and of the classical heuristics; with labels, the scores of node classification
+    beside the most frequent class; a map; the nearest neighbors of a few nodes; and how to repeat it.
 
     Parameters
     ----------
@@ -133,7 +133,8 @@ def write_report(
             "Nearest neighbors": _describe_neighbors(graph, embedding),
             "Repeating it": _describe_repetition(graph, choice, command, seed),
         }
-        stream.write(_render(title, sections))
+        n_hidden = round(_TEST_SIZE * graph.n_edges)
+        stream.write(_render(title, summarize_findings(links, choice.name, n_hidden, classes), sections))
 
 
 def _check_models(models: Any, seed: int) -> dict[str, NodeEmbedder]:
@@ -312,7 +313,7 @@ def _describe_repetition(graph: Graph, choice: Choice, command: str | None, seed
     return "".join(parts)
 
 
-def _render(title: str, sections: Mapping[str, str]) -> bytes:
+def _render(title: str, headline: str, sections: Mapping[str, str]) -> bytes:
     style = (files("efge.explore") / "report.css").read_text("utf-8")
     body = "".join(f"<section><h2>{escape(name)}</h2>{text}</section>" for name, text in sections.items() if text)
     policy = "default-src 'none'; style-src 'unsafe-inline'"
@@ -321,4 +322,5 @@ def _render(title: str, sections: Mapping[str, str]) -> bytes:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><style>{style}</style></head>'
     )
-    return f"{head}<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n".encode("utf-8", "replace")
+    begin = f'<h1>{escape(title)}</h1><p class="headline">{escape(headline)}</p>'
+    return f"{head}<body><main>{begin}{body}</main></body></html>\n".encode("utf-8", "replace")
