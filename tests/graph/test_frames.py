@@ -239,3 +239,30 @@ def test_the_name_na_is_a_node_and_missing_names_say_where_they_may_come_from(tm
     assert efge.as_graph(pd.read_csv(path, keep_default_na=False)).names.tolist() == ["NA", "ZA", "null"]
     with pytest.raises(efge.GraphError, match=r"column 'source', row 0: .* unless you pass keep_default_na=False"):
         efge.as_graph(pd.read_csv(path))
+
+
+def test_frames_whose_names_are_not_in_columns_say_what_to_do():
+    frame = pd.DataFrame({"weight": [1, 2], "x": [3, 4]}, index=pd.MultiIndex.from_tuples([("a", "b"), ("b", "c")]))
+    with pytest.raises(efge.GraphError, match=r"pass frame\.reset_index\(\)"):
+        efge.as_graph(frame)
+    lists = {"node": ["ann", "bob"], "friends": [["bob", "cid"], ["cid"]]}
+    for table in (pd.DataFrame(lists), pl.DataFrame(lists)):
+        with pytest.raises(efge.GraphError, match=r"column 'friends' has lists, not names; pass frame\.explode"):
+            efge.as_graph(table)
+        assert efge.as_graph(table.explode("friends")).n_edges == 3
+
+
+def test_row_numbers_and_two_weights_are_asked_for():
+    frame = pd.DataFrame({"Unnamed: 0": [0, 1], "u": [1, 2], "v": [2, 3]})
+    with pytest.raises(efge.GraphError, match="as source='u', target='v' "):
+        efge.as_graph(frame)
+    with pytest.raises(efge.GraphError, match="2 columns are named 'weight'"):
+        efge.as_graph(pd.DataFrame([[1, 2, 3, 4]], columns=["source", "target", "weight", "weight"]))
+
+
+def test_masked_values_and_truth_values_are_no_edges():
+    masked = np.ma.masked_array([[0, 1], [1, 0]], mask=[[0, 1], [0, 0]])
+    with pytest.raises(efge.GraphError, match=r"pass array\.filled\(0\)"):
+        efge.as_graph(masked)
+    with pytest.raises(efge.GraphError, match="a column of truth values has no names of nodes"):
+        efge.as_graph(pd.DataFrame({"source": [True, False], "target": [1, 2]}))

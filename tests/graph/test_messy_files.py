@@ -328,3 +328,34 @@ def test_a_header_that_was_read_as_nodes_is_pointed_out_in_python_too(write):
 def test_integers_as_keys_of_json_are_the_same_nodes_as_integers_in_lists(write):
     assert efge.read_graph(write('{"0": [1, 2], "1": [2], "2": []}', "e.json")).names.tolist() == [0, 1, 2]
     assert efge.read_graph(write('{"0": ["1"], "1": []}', "e.json")).names.tolist() == ["0", "1"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "options"),
+    [
+        ("1 -> 2\n2 -> 3\n", "the second field is '->' and names no node", {"source": 0, "target": 2}),
+        ("1|2\n2|3\n", "if '|' separates the fields, pass delimiter='|'", {"delimiter": "|"}),
+        (",u,v\n0,1,2\n1,2,3\n", "as source='u', target='v' ", {"source": "u", "target": "v"}),
+        ("weight,u,v\n2,1,2\n3,2,3\n", "as source='u', target='v', weight='weight'", {"source": "u", "target": "v"}),
+        ("1,2,\n2,3,\n", "if lines end in a separator, pass weighted=False", {"weighted": False}),
+        ("u,v,weight,weight\n1,2,3,4\n2,3,4,5\n", "2 columns are named 'weight'", {"weight": 2}),
+    ],
+    ids=["arrows", "bars", "row numbers", "weight first", "trailing comma", "two weights"],
+)
+def test_fields_that_are_no_nodes_are_answered_with_options_that_work(write, text, message, options):
+    path = write(text.replace("u,v,weight,weight", "source,target,weight,weight"))
+    with pytest.raises(efge.GraphError, match=re.escape(message)):
+        efge.read_graph(path)
+    assert efge.read_graph(path, **options).names.tolist() == [1, 2, 3]
+
+
+def test_the_column_of_row_numbers_is_no_weight(write):
+    path = write(",source,target\n0,1,2\n1,2,3\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not efge.read_graph(path).is_weighted
+
+
+def test_lines_that_end_in_a_carriage_return_are_pointed_out(write):
+    with pytest.raises(efge.GraphError, match="lines end in a line feed; here they end in a carriage return"):
+        efge.read_graph(write("source,target\ra,b\rb,c\r"))

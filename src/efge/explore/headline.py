@@ -51,7 +51,7 @@ def summarize_findings(
 
 def _describe_classes(classes: ClassificationScores) -> str:
     """Compare the largest share of labels with the class that is most frequent."""
-    (ratio,) = max(classes.raw)
+    ratio = max(float(str(case[0])) for case in classes.raw)
     metric = classes.metrics[0]
     score, simple = classes.summary(ratio, metric=metric).mean, classes.majority[metric]
     is_better = exceeds_noise(score, simple, round((1 - ratio) * classes.n_nodes))

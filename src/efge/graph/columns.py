@@ -19,6 +19,8 @@ _PAIRS = [
 _WEIGHTS = ("weight", "weights", "w", "value", "count")
 # Attributes of edges that number them, and are no weights.
 _IDENTIFIERS = ("id", "key", "label", "index")
+# Names that pandas gives to a column of row numbers, in files of text and in Parquet.
+_ROW_NUMBERS = ("", "unnamed: 0", "__index_level_0__")
 # Numbers as text, also as spreadsheets write them: with a currency sign, a decimal comma or separated thousands.
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _FORMATTED = re.compile(
@@ -77,7 +79,8 @@ class Columns:
         source, target = self._ends(head, width)
         weight = None if self.weight is None else _find(self.weight, names, width)
         if weight is None and names:
-            weight = next((_lower(names).index(name) for name in _WEIGHTS if name in _lower(names)), None)
+            named = next((name for name in _WEIGHTS if name in _lower(names)), None)
+            weight = None if named is None else _find(named, _lower(names), width)
         elif weight is None and width == 3 and (source, target) == (0, 1):
             weight = 2
         if self.weighted and weight is None:
@@ -97,7 +100,9 @@ class Columns:
         return tuple(
             name
             for number, name in enumerate(head.names)
-            if number not in (source, target) and head.is_number(number) and str(name).lower() not in _IDENTIFIERS
+            if number not in (source, target)
+            and head.is_number(number)
+            and str(name).lower() not in (*_IDENTIFIERS, *_ROW_NUMBERS)
         )
 
     def _ends(self, head: Head, width: int) -> tuple[int, int]:
@@ -118,6 +123,8 @@ class Columns:
 
 def _is_ambiguous(head: Head, width: int) -> bool:
     """Whether the first two of three named columns need not be the nodes, because the third has no numbers."""
+    if names_weight(head.names[:2]) or (width == 3 and str(next(iter(head.names), "a")).lower() in _ROW_NUMBERS):
+        return True
     if width < 3 or not head.names or not head.values:
         return False
     return any(map(head.is_fraction, (0, 1))) or not (head.is_number(2) or names_weight(head.names[2:3]))
@@ -158,8 +165,10 @@ def _likely_ends(head: Head, width: int) -> tuple[int, int]:
             return first, second
         if len(a) == len(b) > 1 and a[:-1] == b[:-1] and a[-1:] + b[-1:] in ("ab", "12", "01", "xy", "uv", "ij"):
             return first, second
-    words = [column for column in range(width) if not head.is_number(column)] if head.values else []
-    return (words[0], words[1]) if len(words) >= 2 else (0, 1)
+    columns = [i for i in range(width) if not names or names[i] not in (*_WEIGHTS, *_ROW_NUMBERS)]
+    words = [column for column in columns if not head.is_number(column)] if head.values else []
+    chosen = words if len(words) >= 2 else columns if len(columns) >= 2 else range(width)
+    return chosen[0], chosen[1]
 
 
 def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:

@@ -196,6 +196,8 @@ def _row_names(n: int, options: ConversionOptions) -> Names:
 
 def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
     """Convert an array: a square one is an adjacency matrix; one of two or three columns is a list of edges."""
+    if isinstance(x, np.ma.MaskedArray):
+        raise GraphError("an array has no masked values; pass array.filled(0) for a matrix without these entries")
     x = np.asarray(x)
     # SciPy has no matrices of 16-bit floats.
     x = x.astype(np.float32) if x.dtype == np.float16 else x
@@ -263,6 +265,8 @@ def from_columns(
 
 def _encode(source: npt.NDArray[Any], target: npt.NDArray[Any], nodes: Iterable[Hashable] | None) -> tuple[Rows, Names]:
     """Return edges as pairs of rows, and the names in the order of their first appearance, edge by edge."""
+    if "b" in (source.dtype.kind, target.dtype.kind):
+        raise GraphError("a column of truth values has no names of nodes; choose columns by source= and target=")
     source, target = _as_integers(source), _as_integers(target)
     ends = np.empty((len(source), 2), np.result_type(source, target))
     ends[:, 0], ends[:, 1] = source, target

@@ -43,6 +43,8 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
     """Convert a pandas or Polars data frame or an Arrow table: each row is an edge, or a row of a matrix."""
     names = list(x.schema.names if hasattr(x, "column_names") else x.columns)
     if options.columns.source is None and pair_by_name(names) is None:
+        if getattr(getattr(x, "index", None), "nlevels", 1) > 1:
+            raise GraphError("the index of a table of edges has one level; for names in it, pass frame.reset_index()")
         matrix = None if options.bipartite else _adjacency_matrix(x, names, options)
         if matrix is not None:
             return from_matrix(matrix[0], replace(options, names=matrix[1]))
@@ -182,6 +184,10 @@ def _column(x: Any, name: Any, number: int) -> npt.NDArray[Any]:
         hint = "; pandas reads NA and null as missing values, unless you pass keep_default_na=False"
         place = f"column {name!r}, row {int(np.argmax(is_missing))}"
         raise GraphError(f"{place}: a value is missing{hint if hasattr(x, 'iloc') else ''}")
+    if array.dtype == object and len(array) and isinstance(array[0], (list, set, np.ndarray)):
+        raise GraphError(
+            f"column {name!r} has lists, not names; pass frame.explode({name!r}) for an edge to each of them"
+        )
     return np.asarray(array)
 
 

@@ -52,6 +52,9 @@ _SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", o
 _SKIP = "; to leave such lines out, pass skip_bad=True (--skip-bad)"
 _NODE_HEADERS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
+# What may stand between the two nodes of an edge.
+_ARROWS = ("->", "-->", "=>", "<->", "--", "-", "→")
+
 # A text file whose lines start with a name, or the names themselves.
 Nodes = TextSource | Iterable[object] | None
 
@@ -290,7 +293,9 @@ def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[
         if not np.isnan(values[first]) or text.strip().lower() in ("nan", "+nan", "-nan"):
             raise GraphError(f"{place}: a weight is finite and positive; got {text[:80]}{_SKIP}")
         hint = explain_number(text) or _SKIP
-        if place == head[0].place:
+        if not text.strip():
+            hint = f"; if lines end in a separator, pass weighted=False (--unweighted){_SKIP}"
+        elif place == head[0].place:
             hint = "; if this line names the columns, pass header=True (--header)"
             if not any(map(is_number, head[-1].fields(WHITESPACE))):
                 hint += ", and for triples of subject, predicate and object, source=0, target=2 (--source 0 --target 2)"
@@ -360,7 +365,11 @@ def _detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) 
     if header is None:
         header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
     if len(first) < 2 or _is_json(head[0].text):
-        raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{_explain_content(first)}")
+        hint = _explain_content(first) or _suggest_delimiter(head[0].text)
+        raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{hint}")
+    if len(first) > 2 and columns.source is None and first[1] in _ARROWS:
+        how = "pass source=0, target=2 (--source 0 --target 2)"
+        raise GraphError(f"{place}: the second field is {first[1]!r} and names no node; {how}")
     is_pivot = text_format.header is None and delimiter != WHITESPACE and _is_pivot(first, second)
     if (
         (len(first) > 3 or (len(first) == 3 and is_pivot))
@@ -403,6 +412,16 @@ def _is_pivot(first: list[str], second: list[str]) -> bool:
     """Whether two lines are a word and numbers above numbers: items that users below them have rated, if no edge."""
     numbers = [*first[1:], *second]
     return len(first) == len(second) and not is_number(first[0]) and all(map(is_number, numbers))
+
+
+def _suggest_delimiter(line: bytes) -> str:
+    """Say how to split a line of one field at a common mark; an empty text if there is none."""
+    found = next((mark for mark in ("|", ",", ";", "\t", ":") if mark.encode() in line.strip()), None)
+    return (
+        ""
+        if found is None
+        else f"; if {found!r} separates the fields, pass delimiter={found!r} (--delimiter '{found}')"
+    )
 
 
 def _is_json(line: bytes) -> bool:

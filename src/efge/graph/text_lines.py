@@ -136,6 +136,10 @@ def _check_beginning(label: str, data: bytes) -> bytes:
         raise GraphError(f"{label}: a text is read here; this file is {kind}")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise GraphError(f"{label}, line 1: text is in UTF-8; this is UTF-16, so pass encoding='utf-16'")
+    if b"\r" in data.strip() and b"\n" not in data:
+        raise GraphError(
+            f"{label}, line 1: lines end in a line feed; here they end in a carriage return, so write it again"
+        )
     return data.removeprefix(b"\xef\xbb\xbf")
 
 
@@ -167,7 +171,8 @@ def split(chunk: Chunk, label: str, comments: str, delimiter: int) -> Lines:
         kernel.undouble_quotes(data, starts, ends)
     lines = Lines(label, chunk, Fields(data, starts, ends), line_starts)
     if len(data) and data.min() == 0:
-        raise GraphError(f"{lines.place(int(np.argmin(data)))}: text has no NUL byte; this file is binary")
+        place = lines.place(int(np.argmin(data)))
+        raise GraphError(f"{place}: text has no NUL byte; this file is binary, or UTF-16 (encoding='utf-16-le')")
     if len(data) and data.max() >= 128:
         try:
             chunk.data.tobytes().decode()
