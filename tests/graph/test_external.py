@@ -108,7 +108,7 @@ def test_a_converted_graph_equals_the_one_read_into_memory(write, kind, weighted
     st.booleans(),
     st.booleans(),
 )
-@pytest.mark.filterwarnings("ignore:.* occur only in the first line")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_any_edges_convert_to_the_graph_that_is_read(tmp_path_factory, edges, directed, weighted):
     path = tmp_path_factory.mktemp("any") / "edges.txt"
     path.write_text("".join(f"{u} {v}{f' {weight!r}' if weighted else ''}\n" for u, v, weight in edges), "utf-8")

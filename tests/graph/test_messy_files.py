@@ -8,10 +8,13 @@ import warnings
 import zipfile
 
 import networkx as nx
+import numpy as np
+import pandas as pd
 import pytest
 
 import efge
 from efge.graph.text_numbers import NumberFormat
+from helpers import run
 
 
 @pytest.fixture
@@ -349,6 +352,11 @@ def test_fields_that_are_no_nodes_are_answered_with_options_that_work(write, tex
     assert efge.read_graph(path, **options).names.tolist() == [1, 2, 3]
 
 
+def test_a_decimal_comma_in_the_first_line_is_explained(write):
+    with pytest.raises(efge.GraphError, match="if ',' is the decimal mark, pass decimal=','"):
+        efge.read_graph(write("a;b;1,5\nb;c;2,5\n"))
+
+
 def test_the_column_of_row_numbers_is_no_weight(write):
     path = write(",source,target\n0,1,2\n1,2,3\n")
     with warnings.catch_warnings():
@@ -359,3 +367,39 @@ def test_the_column_of_row_numbers_is_no_weight(write):
 def test_lines_that_end_in_a_carriage_return_are_pointed_out(write):
     with pytest.raises(efge.GraphError, match="lines end in a line feed; here they end in a carriage return"):
         efge.read_graph(write("source,target\ra,b\rb,c\r"))
+
+
+def test_an_edge_that_is_left_out_as_a_comment_is_pointed_out(write):
+    path = write("source,target\n#tag,bob\nbob,cid\n")
+    with pytest.warns(UserWarning, match=r"e\.csv, line 2: '#tag,bob' is left out as a comment; pass comments=''"):
+        assert efge.read_graph(path).n_edges == 1
+    assert efge.read_graph(path, comments="").n_edges == 2
+    done = run("info", path, "--comments", "")
+    assert "edges              2" in done.stdout
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert efge.read_graph(write("# a b\na b\n# part two\nb c\n", "e.txt")).n_edges == 2
+
+
+def test_weights_that_look_like_times_are_pointed_out(write):
+    path = write("1 2 1082040961\n3 4 1082155839\n1 2 1082414391\n", "messages.txt")
+    edges = [(1, 2, 1082040961), (3, 4, 1082155839)]
+    for graph in (path, edges, np.array([*edges, (5, 6, 1082155839)] * 2)):
+        with pytest.warns(UserWarning, match="look like times since 1970; pass weighted=False"):
+            efge.as_graph(graph)
+        assert not efge.as_graph(graph, weighted=False).is_weighted
+    assert efge.read_graph(path, source=0, target=1, weight=2).is_weighted
+
+
+def test_names_that_may_be_missing_values_or_one_number_are_pointed_out(write):
+    for text, message in (
+        ("ann,nan\nbob,nan\n", "the node 'nan' has 2 edges and may be a missing value"),
+        ("1.0,2\n1,3\n", "'1.0' and '1' are the same number, but different nodes"),
+        ("1e5,2\n100000,2\n", "'1e5' and '100000' are the same number"),
+        ("ann,bob\nbob,cid\nAnn,cid\n", "names that differ only by case or blanks"),
+    ):
+        with pytest.warns(UserWarning, match=re.escape(message)):
+            efge.read_graph(write(text))
+        assert message in run("info", write(text)).stdout
+    with pytest.warns(UserWarning, match="the node '' has 2 edges and may be a missing value"):
+        efge.as_graph(pd.DataFrame({"source": ["", ""], "target": ["a", "b"]}))

@@ -474,6 +474,7 @@ def test_dates_are_names():
         assert as_graph(table).n_edges == 1
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @given(st.lists(st.lists(st.none() | st.integers() | st.text(max_size=2) | st.floats(), max_size=4), max_size=4))
 def test_any_lists_are_a_graph_or_a_graph_error(lists):
     try:

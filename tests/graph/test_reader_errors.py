@@ -278,7 +278,7 @@ def test_an_arrow_file_with_offsets_out_of_bounds_is_an_error(write):
     assert read_in_subprocess([write("graph.feather", arrow_with_wrong_offsets())]) == ["refused"]
 
 
-@pytest.mark.filterwarnings("ignore:.* occur only in the first line")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ["graph", "graph.adjlist", *(f"graph.txt.{suffix}" for suffix in COMPRESSORS)])
 @settings(max_examples=25)
 @given(content=st.binary(max_size=60) | st.text(max_size=30).map(lambda text: text.encode("utf-8", "surrogatepass")))
@@ -286,7 +286,7 @@ def test_any_bytes_give_a_graph_or_a_graph_error(write, name, content):
     check_read(write(name, content))
 
 
-@pytest.mark.filterwarnings("ignore:.* occur only in the first line")
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("name", ["graph.txt", "graph.csv", "graph.tsv", "graph.adjlist"])
 @settings(max_examples=150)
 @given(text=st.text('ab1,;\t \n\r"#%-.0\u00e9\ufeff\u00a0', max_size=40))

@@ -151,6 +151,7 @@ IDS = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.* are the same number")
 @pytest.mark.parametrize("kind", IDS)
 def test_names_are_integers_only_if_all_are_plain(write, kind):
     text, names = IDS[kind]

@@ -124,10 +124,11 @@ def _predictability(graph: Graph) -> dict[str, float]:
 
 def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:
     """Return what looks like a mistake in the data."""
+    from efge.graph.portrait import describe_names
     from efge.graph.predictability import describe_randomness, measure_predictability
 
     randomness = describe_randomness(measure_predictability(graph))
-    return [*runs.describe_names(graph, record), *filter(None, [randomness])]
+    return [*describe_names(graph, record), *filter(None, [randomness])]
 
 
 def _print_statistics(statistics: Mapping[str, Any]) -> None:

@@ -192,6 +192,9 @@ READING_OPTIONS: Mapping[str, Any] = {
         bool | None,
         typer.Option("--count-duplicates", help="Weigh each edge by how often it is listed, instead of by weights."),
     ],
+    "comments": Annotated[
+        str | None, typer.Option(help="Characters that begin a comment; '' if there are none. \\[default: #%]")
+    ],
     "encoding": Annotated[str | None, typer.Option(help="Text encoding, such as latin-1. \\[default: utf-8]")],
 }
 

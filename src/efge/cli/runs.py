@@ -30,13 +30,11 @@ if TYPE_CHECKING:
     from efge.graph.conversion import ReadingRecord
     from efge.graph.graph import Graph
 
-# Comparing the names of a graph of up to this many nodes takes no noticeable time.
-_MAX_COMPARED = 100_000
 _RUN_OPTIONS = ("graph", "output", "model", "family_options")
 _COLUMN_OPTIONS = ("source", "target", "weight")
 # Types of the reading options in a configuration; columns are names or numbers.
 _BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad", "bipartite", "count_duplicates")
-_TEXT_OPTIONS = ("nodes", "format", "delimiter", "encoding", "names", "decimal", "thousands")
+_TEXT_OPTIONS = ("nodes", "format", "delimiter", "comments", "encoding", "names", "decimal", "thousands")
 _READING_TYPES: dict[str, type] = dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str)
 
 
@@ -260,19 +258,10 @@ def parse_column_numbers(reading: Mapping[str, Any]) -> dict[str, Any]:
 
 def warn_about_names(name: str, graph: Graph, record: ReadingRecord) -> None:
     """Warn if names look like mistakes, where looking takes no noticeable time."""
-    from efge.graph.portrait import describe_header
+    from efge.graph.portrait import MAX_COMPARED, describe_names
 
-    for text in describe_names(graph, record) if graph.n_nodes <= _MAX_COMPARED else [describe_header(graph, record)]:
-        if text is not None:
-            log_info(f"{name}: {text}")
-
-
-def describe_names(graph: Graph, record: ReadingRecord) -> list[str]:
-    """Return what looks like a mistake in the names; those of graphs on disk are not compared."""
-    from efge.graph.portrait import describe_header, describe_similar, similar_names
-
-    groups = similar_names(graph) if graph._file is None else []
-    return [*filter(None, [describe_header(graph, record)]), *([describe_similar(groups)] if groups else [])]
+    for text in describe_names(graph, record, MAX_COMPARED):
+        log_info(f"{name}: {text}")
 
 
 def find_node(source: Graph | Embedding, text: str) -> Hashable:

@@ -19,6 +19,9 @@ from efge.graph.names import Names, check_distinct, name_array, normalize_name
 
 _BIPARTITE_ADVICE = "if rows and columns are two kinds of nodes, such as users and items, pass bipartite=True"
 
+# Seconds since 1970: in 1985, and in 2100.
+_TIMES = (4.7e8, 4.1e9)
+
 
 @dataclass
 class ReadingRecord:
@@ -318,6 +321,22 @@ def as_weights(values: Any, place: Callable[[int], str]) -> Weights:
     return weights
 
 
+def warn_of_times(weights: Weights | None, options: ConversionOptions) -> None:
+    """Warn if weights that nobody has named look like times in seconds or milliseconds since 1970."""
+    if weights is None or not len(weights) or options.weight is not None or options.record.columns is not None:
+        return
+    low, high = float(weights.min()), float(weights.max())
+    if (
+        low < high
+        and any(_TIMES[0] * unit <= low and high < _TIMES[1] * unit for unit in (1, 1000))
+        and (weights % 1 == 0).all()
+    ):
+        warn_user(
+            f"the weights, {low:.0f} to {high:.0f}, look like times since 1970; pass weighted=False (--unweighted) if"
+            " they are, or choose the column, as weight=2 (--weight 2), if they are weights"
+        )
+
+
 def _is_float(value: Any) -> bool:
     try:
         float(value)
@@ -328,6 +347,7 @@ def _is_float(value: Any) -> bool:
 
 def build(ends: Rows, weights: Weights | None, names: Names, directed: bool, options: ConversionOptions) -> Graph:
     """Build a graph from pairs of rows; duplicates are counted if that is asked for."""
+    warn_of_times(weights, options)
     weights = np.ones(len(ends)) if options.count_duplicates else weights
     return graph_from_edges(ends, weights, names, directed=directed, drop_self_loops=options.drop_self_loops)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+import re
+from collections.abc import Hashable, Iterable
 
 import numpy as np
 
@@ -11,8 +12,13 @@ from efge.graph.conversion import ReadingRecord
 from efge.graph.graph import Graph
 from efge.graph.names import all_integers
 
+# Comparing the names of a graph of up to this many nodes takes no noticeable time.
+MAX_COMPARED = 100_000
 # Number of similar names that a warning lists.
 _MAX_LISTED = 3
+# Numbers that are written as no integer is; and what programs write for a missing value, but for NA, which is Namibia.
+_DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{0,15})?([eE]\+?[0-9]{1,2})?", re.ASCII)
+_MISSING = ("", "nan", "NaN", "None", "<NA>", "NaT", "null", "NULL", "N/A", "#N/A")
 
 
 def side_sizes(graph: Graph) -> tuple[int, int] | None:
@@ -45,6 +51,61 @@ def describe_similar(groups: list[list[Hashable]]) -> str:
     more = f"; and {len(groups) - _MAX_LISTED:,} more groups" if len(groups) > _MAX_LISTED else ""
     advice = "if they are the same, write them in one way in the file"
     return f"names that differ only by case or blanks are different nodes: {listed}{more}; {advice}"
+
+
+def describe_numbers(names: Iterable[Hashable]) -> str | None:
+    """Say which names are the same integer, written in different ways; None if there are none.
+
+    Examples
+    --------
+    >>> describe_numbers(["1.0", "2", "1", "1e5"])
+    "'1.0' and '1' are the same number, but different nodes; write the names in one way in the file"
+    """
+    texts = [name for name in names if isinstance(name, str) and _DECIMAL.fullmatch(name)]
+    written = {float(text): text for text in texts if text.lstrip("-").isdecimal()}
+    twins = [
+        (text, written[float(text)]) for text in texts if not text.lstrip("-").isdecimal() and float(text) in written
+    ]
+    if not twins:
+        return None
+    more = f", and so are {len(twins) - 1:,} other pairs" if len(twins) > 1 else ""
+    first, second = twins[0]
+    what = f"{first!r} and {second!r} are the same number, but different nodes{more}"
+    return f"{what}; write the names in one way in the file"
+
+
+def describe_missing(graph: Graph) -> str | None:
+    """Say which name may stand for a missing value; None if there is no such name.
+
+    Examples
+    --------
+    >>> import efge, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     graph = efge.as_graph([("ann", "NA"), ("bob", "NaT"), ("cid", "NaT")])
+    >>> describe_missing(graph)
+    "the node 'NaT' has 2 edges and may be a missing value; if it is one, leave these edges out"
+    """
+    names = set() if graph.names.dtype != object else set(graph.names.tolist())
+    name = next((name for name in _MISSING if name in names), None)
+    if name is None:
+        return None
+    row = int(graph.rows([name])[0])
+    degree = int(np.count_nonzero(graph.indices == row)) + int(graph.degrees[row]) * graph.directed
+    return f"the node {name!r} has {degree:,} edges and may be a missing value; if it is one, leave these edges out"
+
+
+def describe_names(graph: Graph, record: ReadingRecord, limit: int | None = None) -> list[str]:
+    """Return what looks like a mistake in the names.
+
+    Names of graphs on disk are not compared, nor those of graphs with more nodes than the limit.
+    """
+    texts = [describe_header(graph, record)]
+    if graph._file is None and (limit is None or graph.n_nodes <= limit):
+        groups = similar_names(graph)
+        texts += [describe_missing(graph), describe_similar(groups) if groups else None]
+        texts += [describe_numbers(graph.names.tolist()) if graph.names.dtype == object else None]
+    return [text for text in texts if text is not None]
 
 
 def describe_header(graph: Graph, record: ReadingRecord) -> str | None:

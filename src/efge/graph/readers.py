@@ -16,7 +16,7 @@ import numpy as np
 from efge.errors import GraphError, check_types, describe_error, warn_user
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
-from efge.graph.conversion import ConversionOptions, ReadingRecord
+from efge.graph.conversion import ConversionOptions, ReadingRecord, warn_of_times
 from efge.graph.encoders import FieldEncoder
 from efge.graph.graph import Graph
 from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
@@ -25,7 +25,7 @@ from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_spar
 from efge.graph.names import list_names, parse_names
 from efge.graph.network_formats import read_gml, read_graphml, read_json, read_json_lines, read_pajek
 from efge.graph.objects import graph_from_object
-from efge.graph.portrait import describe_header
+from efge.graph.portrait import MAX_COMPARED, describe_names
 from efge.graph.text_edges import (
     EdgeChunk,
     TextFormat,
@@ -216,9 +216,8 @@ def read_graph(  # noqa: PLR0913
         count_duplicates=count_duplicates,
     )
     graph = read_with_options(path, options)
-    warning = describe_header(graph, options.record)
-    if warning is not None:
-        warn_user(f"{display_name(path)}: {warning}")
+    for text in describe_names(graph, options.record, MAX_COMPARED):
+        warn_user(f"{display_name(path)}: {text}")
     return graph
 
 
@@ -308,6 +307,7 @@ def _read_text(file: GraphSource) -> Graph:
     edges = concatenate_edges(encoder, read_edge_chunks(file, encoder))
     ends, names = resolve_kinds(edges.ends, edges.names, options.record.columns, options.bipartite)
     edges = edges._replace(ends=ends, names=names)
+    warn_of_times(edges.weights, options.conversion)
     try:
         return graph_from_edges(*edges, directed=bool(options.directed), drop_self_loops=options.drop_self_loops)
     except GraphError as error:

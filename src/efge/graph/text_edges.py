@@ -109,6 +109,7 @@ def read_edge_list(
     record.guesses |= layout.describe(head[0], text_format, columns)
     record.columns = layout.end_names(head[0])
     _encode_nodes(encoder, nodes, layout.delimiter)
+    chunks = _point_out_comments(chunks, source, layout, head[0].number)
 
     def has_header(chunk: Chunk) -> bool:
         return layout.header and chunk.first_line <= head[0].number
@@ -136,6 +137,32 @@ def read_edge_list(
     _report_skipped(source.label, left_out, count)
     if not count:
         raise GraphError(f"{source.label}: a graph has at least one edge; the file has only a header")
+
+
+def _point_out_comments(chunks: Iterator[Chunk], source: TextSource, layout: _Layout, start: int) -> Iterator[Chunk]:
+    """Yield the chunks; warn of the first comment after line `start` if it has as many fields as an edge."""
+    begin = re.compile(b"\n[" + re.escape(source.comments.encode()) + b"]") if source.comments else None
+    for chunk in chunks:
+        found = None if begin is None else _find_comment(chunk, begin, source.label, start)
+        if found is not None:
+            begin, fields = None, found.fields(layout.delimiter)
+            # The first field of a remark, or of names of columns, is often the sign of a comment alone.
+            if len(fields) == layout.fields and len(fields[0]) > 1:
+                text = found.text.decode("utf-8", "replace").strip()
+                how = "pass comments='' (--comments '') if such lines are edges"
+                warn_user(f"{found.place}: {text[:80]!r} is left out as a comment; {how}")
+        yield chunk
+
+
+def _find_comment(chunk: Chunk, begin: re.Pattern[bytes], label: str, start: int) -> Line | None:
+    """Return the first comment of a chunk after line `start`."""
+    data = chunk.data.tobytes()
+    for found in begin.finditer(data):
+        number = chunk.first_line + data.count(b"\n", 0, found.end())
+        if number > start:
+            end = data.find(b"\n", found.end())
+            return Line(label, number, data[found.start() + 1 : end if end >= 0 else len(data)])
+    return None
 
 
 def _report_skipped(label: str, skipped: list[str], count: int) -> None:
@@ -295,7 +322,7 @@ def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[
         hint = explain_number(text) or _SKIP
         if not text.strip():
             hint = f"; if lines end in a separator, pass weighted=False (--unweighted){_SKIP}"
-        elif place == head[0].place:
+        elif place == head[0].place and not explain_number(text):
             hint = "; if this line names the columns, pass header=True (--header)"
             if not any(map(is_number, head[-1].fields(WHITESPACE))):
                 hint += ", and for triples of subject, predicate and object, source=0, target=2 (--source 0 --target 2)"
