@@ -46,7 +46,8 @@ def as_graph(  # noqa: PLR0913
         - a SciPy sparse matrix or array, or a square NumPy array: the adjacency matrix, nodes named 0 to n - 1 or by
           `names`;
         - a NumPy array of shape (m, 2) or (m, 3): one edge per row, with a weight if there are three columns;
-        - a pandas Series whose index has the two ends of each edge, as ``df.groupby(["a", "b"]).size()``;
+        - a pandas Series whose index has the two ends of each edge, as ``df.groupby(["a", "b"]).size()``, or whose
+          values are lists of the neighbors of each node in the index;
         - a pandas or Polars data frame or an Arrow table: one edge per row, or an adjacency matrix whose rows have the
           names of its columns; or a table of users and items, see `bipartite`;
         - a PyTorch Geometric ``Data``, anything with an ``edge_index``, a tensor or a DGL graph; nodes of several types
@@ -62,8 +63,8 @@ def as_graph(  # noqa: PLR0913
     source, target, weight : str or int, optional
         Columns of a table, by name or number; for graphs with attributes, `weight` is the name of an edge
         attribute. By default, columns named like "source", "target" and "weight", or the first two of two or three;
-        more columns without such names are an error that lists them. A warning names columns of numbers that are
-        ignored.
+        more columns without such names are an error that lists them, and so are columns named by numbers, as in a
+        pivot table. A warning names columns of numbers that are ignored.
     nodes : iterable of names, optional
         Further nodes, which may have no edge. They come before the nodes of a list of edges, and after those of a
         graph.
