@@ -325,6 +325,8 @@ def test_a_header_that_was_read_as_nodes_is_pointed_out_in_python_too(write):
         path = write(text)
         with pytest.warns(UserWarning, match=r"occur only in the first line; .* pass header=True \(--header\)"):
             assert efge.read_graph(path).n_nodes == 5
+        with pytest.warns(UserWarning, match="occur only in the first line"):
+            efge.convert_graph(path, path.with_suffix(".efge"))
         assert efge.read_graph(path, header=True).n_nodes == 3
 
 

@@ -26,7 +26,7 @@ from efge.graph.build import INFINITE_SUM
 from efge.graph.encoders import FieldEncoder, Rows
 from efge.graph.graph import Graph, Offsets, Weights
 from efge.graph.mapped import Header, Section, name_sections
-from efge.graph.readers import GraphSource, ReadOptions, open_graph_source, read_edge_chunks
+from efge.graph.readers import GraphSource, ReadOptions, open_graph_source, read_edge_chunks, warn_about_names
 from efge.graph.text_edges import EdgeChunk
 from efge.graph.text_lines import TextSource
 from efge.io.atomic import atomic_build
@@ -97,7 +97,9 @@ def convert_graph(
     >>> efge.read_graph(folder / "graph.efge").neighbors("bob")
     ['ann', 'cid']
     """
-    convert_with_options(path, new, read_options(options), memory, progress)
+    reading = read_options(options)
+    convert_with_options(path, new, reading, memory, progress)
+    warn_about_names(path, Graph.open(new), reading.record)
 
 
 def convert_with_options(

@@ -216,9 +216,14 @@ def read_graph(  # noqa: PLR0913
         count_duplicates=count_duplicates,
     )
     graph = read_with_options(path, options)
-    for text in describe_names(graph, options.record, MAX_COMPARED):
-        warn_user(f"{display_name(path)}: {text}")
+    warn_about_names(path, graph, options.record)
     return graph
+
+
+def warn_about_names(path: _Path, graph: Graph, record: ReadingRecord) -> None:
+    """Warn if names look like mistakes, where looking takes no noticeable time."""
+    for text in describe_names(graph, record, MAX_COMPARED):
+        warn_user(f"{display_name(path)}: {text}")
 
 
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:
