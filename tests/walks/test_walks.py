@@ -338,6 +338,7 @@ def test_strategies_are_immutable_comparable_and_found_by_name():
         efge.Node2VecWalk().p = 2
 
 
+@pytest.mark.filterwarnings("ignore:.* are different nodes|.* may be a missing value")
 @pytest.mark.parametrize("suffix", [".txt", ".txt.gz", ".txt.bz2", ".txt.xz", ".txt.zst"])
 def test_a_saved_corpus_is_read_back_unchanged(tmp_path, suffix):
     names = [
@@ -398,6 +399,7 @@ def test_an_unknown_node_in_a_corpus_is_reported_with_its_line(tmp_path):
         list(efge.Walks([("a", "b")], efge.CorpusWalk(tmp_path / "nowhere.txt")))
 
 
+@pytest.mark.filterwarnings("ignore:.* are different nodes|.* may be a missing value")
 def test_different_nodes_with_the_same_written_name_cannot_be_saved(tmp_path):
     with pytest.raises(efge.GraphError, match="cannot be told apart"):
         efge.Walks([(1, "1")], seed=0).save(tmp_path / "walks.txt")

@@ -26,11 +26,12 @@ from efge.graph.build import INFINITE_SUM
 from efge.graph.encoders import FieldEncoder, Rows
 from efge.graph.graph import Graph, Offsets, Weights
 from efge.graph.mapped import Header, Section, name_sections
-from efge.graph.readers import GraphSource, ReadOptions, open_graph_source, read_edge_chunks, warn_about_names
+from efge.graph.portrait import warn_about_names
+from efge.graph.readers import GraphSource, ReadOptions, open_graph_source, read_edge_chunks
 from efge.graph.text_edges import EdgeChunk
 from efge.graph.text_lines import TextSource
 from efge.io.atomic import atomic_build
-from efge.io.files import read_position
+from efge.io.files import display_name, read_position
 from efge.kernels import csr
 from efge.kernels import external as kernel
 from efge.parallel import map_ahead
@@ -99,7 +100,7 @@ def convert_graph(
     """
     reading = read_options(options)
     convert_with_options(path, new, reading, memory, progress)
-    warn_about_names(path, Graph.open(new), reading.record)
+    warn_about_names(display_name(path), Graph.open(new), reading.record)
 
 
 def convert_with_options(

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable
 
 import numpy as np
 
+from efge.errors import warn_user
 from efge.graph.bipartite import two_sides
 from efge.graph.conversion import ReadingRecord
 from efge.graph.graph import Graph
@@ -106,6 +107,12 @@ def describe_names(graph: Graph, record: ReadingRecord, limit: int | None = None
         texts += [describe_missing(graph), describe_similar(groups) if groups else None]
         texts += [describe_numbers(graph.names.tolist()) if graph.names.dtype == object else None]
     return [text for text in texts if text is not None]
+
+
+def warn_about_names(label: str, graph: Graph, record: ReadingRecord) -> None:
+    """Warn if names look like mistakes, where looking takes no noticeable time."""
+    for text in describe_names(graph, record, MAX_COMPARED):
+        warn_user(f"{label}: {text}")
 
 
 def describe_header(graph: Graph, record: ReadingRecord) -> str | None:

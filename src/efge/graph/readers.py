@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
-from efge.errors import GraphError, check_types, describe_error, warn_user
+from efge.errors import GraphError, check_types, describe_error
 from efge.graph.build import graph_from_edges
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, ReadingRecord, warn_of_times
@@ -25,15 +25,15 @@ from efge.graph.matrices import read_matlab_graph, read_matrix_market, read_spar
 from efge.graph.names import list_names, parse_names
 from efge.graph.network_formats import read_gml, read_graphml, read_json, read_json_lines, read_pajek
 from efge.graph.objects import graph_from_object
-from efge.graph.portrait import MAX_COMPARED, describe_names
+from efge.graph.portrait import warn_about_names
 from efge.graph.text_edges import (
     EdgeChunk,
-    TextFormat,
     concatenate_edges,
     read_adjacency_list,
     read_edge_list,
     read_node_names,
 )
+from efge.graph.text_layout import TextFormat
 from efge.graph.text_lines import TextSource
 from efge.graph.text_numbers import NumberFormat
 from efge.io.arrow import read_arrow, read_parquet
@@ -216,14 +216,8 @@ def read_graph(  # noqa: PLR0913
         count_duplicates=count_duplicates,
     )
     graph = read_with_options(path, options)
-    warn_about_names(path, graph, options.record)
+    warn_about_names(display_name(path), graph, options.record)
     return graph
-
-
-def warn_about_names(path: _Path, graph: Graph, record: ReadingRecord) -> None:
-    """Warn if names look like mistakes, where looking takes no noticeable time."""
-    for text in describe_names(graph, record, MAX_COMPARED):
-        warn_user(f"{display_name(path)}: {text}")
 
 
 def read_with_options(path: _Path, options: ReadOptions) -> Graph:

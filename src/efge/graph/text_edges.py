@@ -17,18 +17,13 @@ import numpy.typing as npt
 from efge.errors import GraphError, warn_user
 from efge.graph.columns import (
     Columns,
-    Head,
-    count_columns,
-    explain_ambiguity,
     is_number,
-    pair_by_name,
-    suggest_columns,
-    warn_unread,
 )
 from efge.graph.conversion import ReadingRecord
 from efge.graph.encoders import FieldEncoder, PreparedFields, Rows
 from efge.graph.graph import Weights
 from efge.graph.names import Fields, Names
+from efge.graph.text_layout import Layout, TextFormat, choose_delimiter, detect_layout
 from efge.graph.text_lines import (
     WHITESPACE,
     Chunk,
@@ -48,12 +43,8 @@ from efge.parallel import map_ahead, map_in_groups
 _TOKEN_CHUNK_SIZE = 1 << 19
 _NO_DELIMITER = 0xFF  # never a byte of UTF-8
 _MAX_LISTED = 5
-_SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", ord(";"): "semicolon"}
 _SKIP = "; to leave such lines out, pass skip_bad=True (--skip-bad)"
 _NODE_HEADERS = ("id", "node", "node_id", "nodeid", "name", "nodes")
-
-# What may stand between the two nodes of an edge.
-_ARROWS = ("->", "-->", "=>", "<->", "--", "-", "→")
 
 # A text file whose lines start with a name, or the names themselves.
 Nodes = TextSource | Iterable[object] | None
@@ -65,15 +56,6 @@ class EncodedEdges(NamedTuple):
     ends: Rows
     weights: Weights | None
     names: Names
-
-
-class TextFormat(NamedTuple):
-    """The format of a table; None means to detect it from the first lines."""
-
-    delimiter: str | None = None
-    header: bool | None = None
-    numbers: NumberFormat = NumberFormat()
-    skip_bad: bool = False
 
 
 # Some consecutive edges: an (m, 2) array of rows, and their weights if there are any.
@@ -105,7 +87,7 @@ def read_edge_list(
 ) -> Iterator[EdgeChunk]:
     """Read an edge list: each line has two names and possibly a weight."""
     head, chunks, separator = read_head(source, "edge")
-    layout = _detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
+    layout = detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
     record.columns = layout.end_names(head[0])
     _encode_nodes(encoder, nodes, layout.delimiter)
@@ -139,7 +121,7 @@ def read_edge_list(
         raise GraphError(f"{source.label}: a graph has at least one edge; the file has only a header")
 
 
-def _point_out_comments(chunks: Iterator[Chunk], source: TextSource, layout: _Layout, start: int) -> Iterator[Chunk]:
+def _point_out_comments(chunks: Iterator[Chunk], source: TextSource, layout: Layout, start: int) -> Iterator[Chunk]:
     """Yield the chunks; warn of the first comment after line `start` if it has as many fields as an edge."""
     begin = re.compile(b"\n[" + re.escape(source.comments.encode()) + b"]") if source.comments else None
     for chunk in chunks:
@@ -178,7 +160,7 @@ def _report_skipped(label: str, skipped: list[str], count: int) -> None:
         warn_user(message)
 
 
-def _split_edges(lines: Lines, layout: _Layout, text_format: TextFormat, head: list[Line]) -> _SplitEdges:
+def _split_edges(lines: Lines, layout: Layout, text_format: TextFormat, head: list[Line]) -> _SplitEdges:
     """Return the names and weights of lines; wrong lines raise a GraphError, or are left out."""
     skipped: list[str] = []
     if text_format.skip_bad:
@@ -190,7 +172,7 @@ def _split_edges(lines: Lines, layout: _Layout, text_format: TextFormat, head: l
     return _SplitEdges(_check_names(lines, lines.columns(layout.source, layout.target)), weights, skipped)
 
 
-def _select_valid(lines: Lines, layout: _Layout, numbers: NumberFormat) -> tuple[Lines, list[str]]:
+def _select_valid(lines: Lines, layout: Layout, numbers: NumberFormat) -> tuple[Lines, list[str]]:
     """Return the lines that are edges, and what is wrong with each of the others."""
     counts, starts = np.diff(lines.line_starts), lines.line_starts[:-1]
     reasons = {
@@ -330,44 +312,6 @@ def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[
     return values
 
 
-class _Layout(NamedTuple):
-    """The delimiter and the columns of an edge list."""
-
-    delimiter: int
-    fields: int
-    header: bool
-    source: int
-    target: int
-    weight: int | None
-
-    def describe(self, first: Line, text_format: TextFormat, columns: Columns) -> dict[str, str]:
-        """Return what was guessed, in words."""
-        names = first.fields(self.delimiter)
-        shown = [names[number] if self.header else str(number) for number in (self.source, self.target)]
-        weight = "" if self.weight is None else f", weights in {names[self.weight] if self.header else self.weight}"
-        guesses = {
-            "separator": _SEPARATORS.get(self.delimiter, repr(chr(self.delimiter & 0x7F))),
-            "header": f"yes: {', '.join(names[:10])}" if self.header else "no",
-            "columns": f"{' and '.join(shown)}{weight}",
-        }
-        given = {
-            "separator": text_format.delimiter,
-            "header": text_format.header,
-            "columns": columns.source,
-        }
-        return {name: text for name, text in guesses.items() if given[name] is None}
-
-    def end_names(self, first: Line) -> tuple[str, str] | None:
-        """Return the names of the source and target columns; None without a header."""
-        names = first.fields(self.delimiter)
-        return (names[self.source].strip(), names[self.target].strip()) if self.header else None
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether a line is two names and nothing else."""
-        return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
-
-
 def read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk], str | None]:
     """Return the first one or two lines with content, the chunks from theirs on, and the separator of a sep= line."""
     chunks, separator = read_chunks(source), None
@@ -380,116 +324,3 @@ def read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk
             return head, chain([chunk], chunks), separator
     thing = "table" if item == "row" else "graph"
     raise GraphError(f"{source.label}: a {thing} has at least one {item}; the file is empty")
-
-
-def _detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) -> _Layout:
-    place = head[0].place
-    likely = range(2, 4) if columns.source is None else range(2, 1 << 31)
-    delimiter = choose_delimiter(head[0], text_format.delimiter, likely)
-    first = head[0].fields(delimiter)
-    second = head[1].fields(delimiter) if len(head) > 1 else []
-    header = text_format.header
-    if header is None:
-        header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
-    if len(first) < 2 or _is_json(head[0].text):
-        hint = _explain_content(first) or _suggest_delimiter(head[0].text)
-        raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{hint}")
-    if len(first) > 2 and columns.source is None and first[1] in _ARROWS:
-        how = "pass source=0, target=2 (--source 0 --target 2)"
-        raise GraphError(f"{place}: the second field is {first[1]!r} and names no node; {how}")
-    is_pivot = text_format.header is None and delimiter != WHITESPACE and _is_pivot(first, second)
-    if (
-        (len(first) > 3 or (len(first) == 3 and is_pivot))
-        and columns.source is None
-        and not (header and pair_by_name(first))
-    ):
-        raise GraphError(f"{place}: {_explain_fields(first, second, header, text_format.header)}")
-    try:
-        choice = columns.choose(Head(first if header else (), second if header else first), len(first))
-    except GraphError as error:
-        raise GraphError(f"{place}: {error}") from None
-    if header:
-        warn_unread(f"{place}: ", choice.unread)
-    return _Layout(delimiter, len(first), header, *choice[:3])
-
-
-def _explain_fields(first: list[str], second: list[str], header: bool, requested: bool | None) -> str:
-    """Explain that a line has too many fields, and which options would choose among them."""
-    named = [field.strip() for field in first]
-    if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
-        what = "this looks like an adjacency matrix with names"
-        return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
-    kinds = "if rows and columns are two kinds of nodes, pass pandas.read_csv(file, index_col=0) to efge.as_graph, with"
-    if header and not is_number(second[0]) and all(map(is_number, second[1:])):
-        return f"{explain_ambiguity(Head(named, second), len(first))}; {kinds} bipartite=True"
-    if _is_pivot(first, second):
-        choices = f"if the first line is an edge, choose columns, as {suggest_columns(Head((), first), len(first))}"
-        return f"{count_columns(named, len(first))}; {kinds} bipartite=True; {choices}"
-    hint = _explain_content(first)
-    if hint:
-        return f"an edge has two node names and at most a weight; got {len(first)} fields{hint}"
-    if header or requested is not None or any(map(is_number, first)):
-        return explain_ambiguity(Head(named if header else (), second if header else first), len(first))
-    by_number, by_name = (suggest_columns(head, len(first)) for head in (Head((), first), Head(named, second)))
-    choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}"
-    return f"{count_columns(named, len(first))}; {choices}"
-
-
-def _is_pivot(first: list[str], second: list[str]) -> bool:
-    """Whether two lines are a word and numbers above numbers: items that users below them have rated, if no edge."""
-    numbers = [*first[1:], *second]
-    return len(first) == len(second) and not is_number(first[0]) and all(map(is_number, numbers))
-
-
-def _suggest_delimiter(line: bytes) -> str:
-    """Say how to split a line of one field at a common mark; an empty text if there is none."""
-    found = next((mark for mark in ("|", ",", ";", "\t", ":") if mark.encode() in line.strip()), None)
-    return (
-        ""
-        if found is None
-        else f"; if {found!r} separates the fields, pass delimiter={found!r} (--delimiter '{found}')"
-    )
-
-
-def _is_json(line: bytes) -> bool:
-    """Whether a line is an object or a list in JSON, and not names."""
-    text = line.strip().rstrip(b",")
-    return bool(re.fullmatch(rb'\{\s*".*|\[\s*[\[{].*|\[.*\]', text))
-
-
-def _explain_content(fields: list[str]) -> str:
-    """Say how to read JSON, or attributes in braces, that is no list of edges; an empty text for other content."""
-    if fields and fields[0].startswith(("{", "[")):
-        return "; this looks like JSON, so pass format='json', or 'jsonl' for one object per line (--format json)"
-    if any(field.startswith("{") for field in fields):
-        return "; for attributes in braces, write the file again with networkx.write_weighted_edgelist"
-    return ""
-
-
-def choose_delimiter(line: Line, requested: str | None, likely: range) -> int:
-    """Return the requested delimiter; otherwise a tab, semicolon or comma that gives a likely number of fields."""
-    if requested in (" ", "whitespace"):
-        return WHITESPACE
-    if requested is not None:
-        if len(requested) != 1 or not requested.isascii() or requested in '\n\r"':
-            raise GraphError(f"{line.label}: a delimiter is one ASCII character or 'whitespace'; got {requested!r}")
-        return ord(requested)
-    for delimiter in b"\t;,":
-        fields = line.fields(delimiter) if delimiter in line.text else []
-        is_certain = delimiter == ord("\t") or ".csv" in line.label.lower() or pair_by_name(fields) is not None
-        if len(fields) in likely or (is_certain and len(fields) > 1):
-            return delimiter
-    return WHITESPACE
-
-
-def _looks_like_header(first: list[str], second: list[str]) -> bool:
-    """Whether the first line has known column names, or words above numbers."""
-    if pair_by_name(first) is not None:
-        return True
-    if len(second) != len(first) or any(map(is_number, first)):
-        return False
-    return all(map(_is_integer, second[:2])) or (len(second) > 2 and any(map(is_number, second)))
-
-
-def _is_integer(field: str) -> bool:
-    return field.lstrip("-").isdigit()

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from efge.errors import GraphError, describe_error, did_you_mean
-from efge.graph.text_edges import choose_delimiter, read_head
+from efge.graph.text_edges import read_head
+from efge.graph.text_layout import choose_delimiter
 from efge.graph.text_lines import TextSource, split
 from efge.io.arrow import read_parquet
 from efge.io.files import display_name, open_input, recode_to_utf8
