@@ -28,6 +28,7 @@ WORK = ROOT / ".mutants"
 _SGD = "tests/kernels/test_sgd_step.py tests/kernels/test_sgd.py tests/training/test_trainer.py"
 _PARTITIONED = " ".join(f"tests/training/partitioned/test_{name}.py" for name in ("schedule", "buckets", "driver"))
 _FAMILIES = "tests/families src/efge/families"
+_TUNING = "tests/tuning src/efge/tuning"
 _FORMATS = "tests/embedding/test_formats.py"
 TESTS = {
     "kernels/__init__.py": "tests/test_project.py tests/test_concurrency.py",
@@ -81,8 +82,19 @@ TESTS = {
     "embedding/safetensors.py": f"tests/embedding/test_exchange.py {_FORMATS}",
     "embedding/text_formats.py": f"tests/embedding/test_text_formats.py {_FORMATS}",
     "embedding/word2vec_binary.py": _FORMATS,
+    "io/arrow.py": "tests/io/test_hostile.py tests/graph/test_frames.py tests/embedding/test_parquet.py",
     "io/atomic.py": "tests/io/test_scratch.py tests/test_concurrency.py tests/training/test_faults.py",
+    "io/files.py": "tests/io/test_hostile.py tests/graph/test_readers.py tests/graph/test_reader_errors.py",
+    "io/matlab.py": "tests/io/test_matlab.py tests/io/test_hostile.py",
     "io/scratch.py": "tests/io/test_scratch.py tests/test_system.py",
+    "tuning/advice.py": _TUNING,
+    "tuning/halving.py": f"tests/tuning/test_halving.py {_TUNING}",
+    "tuning/results.py": _TUNING,
+    "tuning/space.py": _TUNING,
+    "tuning/study.py": _TUNING,
+    "tuning/tasks.py": _TUNING,
+    "tuning/trials.py": _TUNING,
+    "tuning/tune.py": f"{_TUNING} tests/test_public_errors.py",
     "system.py": "tests/test_system.py tests/io/test_scratch.py",
 }
 # Processor seconds of one test, in which kernels may be compiled, and bytes of memory.

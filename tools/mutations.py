@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 # Modules to change: all of these packages, and these. Changes of the cluster's engine would need a cluster each time.
-PACKAGES = ("kernels", "training", "families", "evaluation")
+PACKAGES = ("kernels", "training", "families", "evaluation", "io", "tuning")
 MODULES = (
     "embedding/anndata.py", "embedding/formats.py", "embedding/formulas.py", "embedding/neo4j.py", "embedding/npz.py",
-    "embedding/parquet.py", "embedding/projector.py", "embedding/safetensors.py", "embedding/text_formats.py",
-    "embedding/word2vec_binary.py", "io/atomic.py", "io/scratch.py", "system.py",
+    "embedding/parquet.py", "embedding/projector.py", "embedding/propagation.py", "embedding/safetensors.py",
+    "embedding/text_formats.py", "embedding/word2vec_binary.py", "graph/information.py", "system.py",
 )  # fmt: skip
 LEFT_OUT = ("training/partitioned/cluster.py",)
 _COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {

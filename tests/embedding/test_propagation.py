@@ -346,6 +346,15 @@ def test_a_row_that_is_lost_in_rounding_errors_becomes_zero():
         assert not filtered[9].any()
 
 
+def test_a_short_row_keeps_its_part_along_the_strongest_axis():
+    """Its other part is lost, because the whole table has hardly anything along that axis."""
+    vectors = np.array([[1, 0, 0], [0, 2e-6, 0], [1e-9, 0, 2e-9]], np.float32)
+    expected = np.diag(np.linalg.norm(vectors, axis=1))
+    expected[2] = expected[2, 2], 0, 0
+    filtered = propagate_vectors(vectors, efge.as_graph([], nodes=range(3)), exponent=0.0)
+    np.testing.assert_allclose(filtered, expected, rtol=1e-5, atol=1e-14)
+
+
 @pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 def test_graphs_without_edges_or_nodes_are_filtered(method):
     assert propagate_vectors(np.empty((0, 3), np.float32), efge.as_graph([]), method).shape == (0, 3)

@@ -71,6 +71,10 @@ def test_without_edges_there_is_no_information_and_no_mixing():
     assert not mixes_quickly(graph)
 
 
+def test_walks_that_never_remembered_anything_do_not_forget_it():
+    assert not mixes_quickly(efge.as_graph([(i, j) for i in range(4) for j in range(4)], directed=True))
+
+
 @pytest.mark.parametrize(("directed", "weighted"), KINDS)
 def test_information_does_not_depend_on_how_many_edges_are_summed_together(monkeypatch, directed, weighted):
     expected = information._measure(random_graph(4, directed, weighted), 500)
@@ -93,19 +97,31 @@ def test_weights_of_all_magnitudes_have_finite_information():
     assert walk_information(graph) == pytest.approx(np.log([2, 2]))
 
 
-def test_huge_hubs_are_measured_by_fewer_walks(monkeypatch):
-    graph = efge.as_graph(nx.barabasi_albert_graph(500, 5, seed=0))
-    expected, looked_up = walk_information(graph), []
+def count_lookups(monkeypatch):
+    """Return a list to which the number of edges that are looked up will be added."""
+    looked_up, find_edges = [], information.find_edges
 
     def count(graph, first, second):
         looked_up.append(len(first))
         return find_edges(graph, first, second)
 
-    find_edges = information.find_edges
     monkeypatch.setattr(information, "find_edges", count)
+    return looked_up
+
+
+def test_huge_hubs_are_measured_by_fewer_walks(monkeypatch):
+    graph = efge.as_graph(nx.barabasi_albert_graph(500, 5, seed=0))
+    expected, looked_up = walk_information(graph), count_lookups(monkeypatch)
     monkeypatch.setattr(information, "_MAX_ENTRIES", 3000)
     assert information._measure(graph, 1024) == pytest.approx(expected, abs=0.2)
     assert 2000 < sum(looked_up) <= 3000
+
+
+def test_one_walk_is_measured_however_many_neighbors_its_first_node_has(monkeypatch):
+    looked_up = count_lookups(monkeypatch)
+    monkeypatch.setattr(information, "_MAX_ENTRIES", 1)
+    information._measure(efge.as_graph(nx.cycle_graph(9)), 1024)
+    assert looked_up == [2]
 
 
 def test_a_graph_on_disk_has_the_information_of_the_one_in_memory(tmp_path):

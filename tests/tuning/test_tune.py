@@ -313,6 +313,15 @@ def test_budgets_limit_what_is_tried(tmp_path):
     assert len(efge.tune(GRAPH, space=space, budget=1e6).rows) == 6
 
 
+def test_progress_goes_from_nothing_to_all_of_the_work():
+    seen = []
+    efge.tune(GRAPH, space=SPACE, threads=1, progress=lambda done, total, note: seen.append((done, total)))
+    parts = [done / total for done, total in seen]
+    assert parts[0] == 0
+    assert 0 < parts[2] < 0.5
+    assert parts[-1] == pytest.approx(1)
+
+
 def test_a_candidate_that_fails_is_in_the_table_with_the_reason():
     study = efge.tune(GRAPH, space={"window": [0, 5], "dim": [4], "walks_per_node": [4]})
     assert [row.candidate.parameters["window"] for row in study.rows] == [5, 0]

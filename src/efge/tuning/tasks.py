@@ -160,10 +160,9 @@ class LabelTask:
     def config(self) -> dict[str, Any]:
         """Return all that scores depend on, besides a candidate and a repeat."""
         digest = hashlib.sha256(self.targets.rows.tobytes() + self.targets.members.tobytes()).hexdigest()
-        sizes = {"folds": FOLDS, "last_size": LAST_SIZE, "C": self.C, "seed": self.seed} | (
-            {} if self.class_weight is None else {"class_weight": self.class_weight}
-        )
-        return {"task": "labels", "graph": self.graph.fingerprint(), "labels": digest} | sizes
+        data = {"task": "labels", "graph": self.graph.fingerprint(), "labels": digest}
+        sizes = {"folds": FOLDS, "last_size": LAST_SIZE}
+        return data | sizes | {"C": self.C, "class_weight": self.class_weight, "seed": self.seed}
 
     def prepare(self, repeats: Sequence[int]) -> None:
         """Do nothing: folds are made when they are needed."""

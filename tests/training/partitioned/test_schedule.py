@@ -9,6 +9,7 @@ import networkx as nx
 import numpy as np
 
 import efge
+from efge.training.partitioned import schedule
 from efge.training.partitioned.buckets import _learning_rates
 from efge.training.partitioned.schedule import Bucket, Walker, count_visits, plan_waves, sub_waves
 from helpers import training_settings
@@ -36,6 +37,15 @@ def test_waves_grow_from_a_small_first_one_to_a_bounded_size():
     assert sizes[0] < sum(sizes) / 90
     assert all(0.9 < b / a < 2.3 for a, b in itertools.pairwise(sizes)), "a wave is at most twice the one before"
     assert max(sizes) < sum(sizes) / 3, "waves grow to no more than three walks per node"
+
+
+def test_the_largest_wave_has_about_as_many_pairs_as_fit(monkeypatch):
+    monkeypatch.setattr(schedule, "_SMALL_WAVE_PAIRS", 0)
+    walks = efge.Walks(GRAPH, walks_per_node=3, walk_length=7, seed=4)
+    settings = training_settings(epochs=2, dim=16)
+    most = 2 * len(GRAPH) * 16
+    _, pairs = count_visits(Walker.of(walks), plan_waves(walks, settings), settings.window)
+    assert 0.8 * most < max(pairs) <= most
 
 
 def test_a_sub_wave_has_every_partition_once_and_a_wave_has_every_bucket():
