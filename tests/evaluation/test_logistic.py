@@ -47,11 +47,13 @@ def test_the_line_search_returns_the_objectives_where_it_ends():
     features, members = add_constant(vectors), labels[:, None] == np.arange(2)
     solver = _NewtonSolver(features, members, 1.0, None)
     gradients = _weighted_sums(features, 0.5 - members)
+    start = -1e-4 * gradients
+    solver.weights, solver.scores = start, features.astype(float) @ start
     steps = gradients * np.array([-50.0, -0.001])
     lengths, objectives = solver._line_search(np.arange(2), steps, features.astype(float) @ steps)
     assert lengths[0] < 1 == lengths[1]
     for k in range(2):
-        weights = lengths[k] * steps[:, k]
+        weights = start[:, k] + lengths[k] * steps[:, k]
         scores = features.astype(float) @ weights
         losses = np.logaddexp(0, np.where(members[:, k], -scores, scores)).sum()
         assert objectives[k] == pytest.approx(losses + 0.5 * weights @ weights)

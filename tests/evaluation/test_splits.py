@@ -287,3 +287,15 @@ def test_in_large_graphs_too_no_negative_pair_is_a_node_with_itself_or_an_edge(m
     for first, second in drawn.tolist():
         assert first != second
         assert frozenset((first, second)) not in edges
+
+
+@pytest.mark.parametrize("listed", [True, False])
+def test_all_pairs_of_two_sides_without_an_edge_are_drawn_if_more_are_requested(monkeypatch, listed):
+    if not listed:
+        monkeypatch.setattr(splits, "_MAX_LISTED_PAIRS", 0)
+    missing = {(0, 40), (5, 41), (7, 42), (20, 40)}
+    edges = [(u, v) for u in range(40) for v in range(40, 43) if (u, v) not in missing]
+    split = efge.split_links(edges, 0.5, seed=0)
+    pairs = np.concatenate([split.train_non_edges, split.test_non_edges])
+    names = split.graph.names[np.sort(pairs, axis=1)]
+    assert {tuple(sorted(pair)) for pair in names.tolist()} == missing
