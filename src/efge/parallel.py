@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from collections import deque
@@ -143,3 +144,31 @@ def single_threaded_blas(*, scipy: bool = False) -> Iterator[None]:
         yield
     finally:
         _SINGLE_THREAD.end()
+
+
+@contextmanager
+def single_threaded_openmp() -> Iterator[None]:
+    """Have OpenMP use one thread: with several, sums are added in the order in which the threads finish.
+
+    Where the variable is set, scikit-learn does not ask `lscpu` for the number of cores. Small containers have no such
+    program, and there would be a warning.
+
+    Examples
+    --------
+    >>> import os
+    >>> with single_threaded_openmp():
+    ...     os.environ["OMP_NUM_THREADS"]
+    '1'
+    """
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, "openmp"):
+        before = os.environ.get("OMP_NUM_THREADS")
+        os.environ["OMP_NUM_THREADS"] = "1"
+        try:
+            yield
+        finally:
+            if before is None:
+                os.environ.pop("OMP_NUM_THREADS", None)
+            else:
+                os.environ["OMP_NUM_THREADS"] = before

@@ -73,3 +73,20 @@ def test_a_container_without_a_folder_for_temporary_files_is_told_to_set_one(tmp
     assert done.stderr.count("\n") == 1
     assert done.stderr.startswith("efge: No usable temporary directory found in ")
     assert done.stderr.endswith("; set TMPDIR to a folder that can be written to\n")
+
+
+def test_a_container_without_programs_that_count_cores_is_not_warned():
+    script = """
+import numpy as np
+import efge
+from efge.evaluation.clustering import cluster_nodes
+from efge.explore.layout import lay_out
+
+embedding = efge.Embedding(np.random.default_rng(0).normal(size=(60, 4)))
+cluster_nodes(embedding, None, False, 0)
+lay_out(embedding, "tsne", 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=os.environ | {"PATH": ""}, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
+import sys
+from pathlib import Path
 
 import networkx as nx
 import numpy as np
@@ -432,9 +435,35 @@ def test_scores_come_from_the_vectors_that_were_trained():
     ids=repr,
 )
 def test_memory_has_a_third_table_for_the_filter(model, n_tables):
-    assert efge.estimate_memory(nodes=1000, edges=5000, model=model).tables == n_tables * 1000 * 128 * 4
+    matrices = 50 * 128**2 if n_tables == 3 else 0
+    assert efge.estimate_memory(nodes=1000, edges=5000, model=model).tables == n_tables * 1000 * 128 * 4 + matrices
     mapped = efge.estimate_memory(nodes=1000, edges=5000, model=model, mmap=True)
-    assert (mapped.tables, mapped.mapped) == (0, n_tables * 1000 * 128 * 4)
+    assert (mapped.tables, mapped.mapped) == (matrices, n_tables * 1000 * 128 * 4)
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the peak of memory is told by Linux")
+def test_memory_counts_the_matrices_of_a_filter_with_many_dimensions():
+    nodes, dim = 300, 1000
+    script = f"""
+import re
+from pathlib import Path
+import numpy as np
+import efge
+from efge.embedding.propagation import filter_vectors
+
+graph = efge.as_graph([(i, (i + 1) % {nodes}) for i in range({nodes})])
+peaks = []
+for dim in (16, {dim}):
+    filter_vectors(np.random.default_rng(0).normal(size=({nodes}, dim)).astype(np.float32), graph)
+    peaks.append(int(re.search(r"VmHWM:\\s*(\\d+)", Path("/proc/self/status").read_text())[1]))
+print((peaks[1] - peaks[0]) * 1024)
+"""
+    measured = int(subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout)
+    with_filter, without = (
+        efge.estimate_memory(nodes=nodes, edges=nodes, model=efge.EFGE(dim=dim, propagate=method)).tables
+        for method in ("auto", None)
+    )
+    assert 0.8 * measured < with_filter - without < 1.5 * measured
 
 
 @pytest.mark.parametrize("mmap", [False, True])
@@ -444,7 +473,7 @@ def test_memory_counts_the_tables_of_a_start_from_factors(dense, mmap):
         init: efge.estimate_memory(dense[0], efge.EFGE(init=init), mmap=mmap).tables for init in ("auto", "random")
     }
     table = 4 * 128 * dense[0].n_nodes
-    assert sizes["random"] == (0 if mmap else 3 * table)
+    assert sizes["random"] == (0 if mmap else 3 * table) + 50 * 128**2
     assert sizes["auto"] > 8 * table
 
 

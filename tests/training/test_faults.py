@@ -252,10 +252,21 @@ def test_training_that_needs_more_memory_than_the_limit_is_refused_with_advice(w
     message = error_line(run(workdir, *limited, "215M", "--dim", "20000"))
     assert message.startswith("efge: this needs 5")
     assert "but the limit is 215M; try --dim " in message
+    # A start from factors is computed in memory.
+    assert message.endswith(", or --partitions 16\n")
+    for remedy in (["--partitions", "16"], ["--init", "random", "--mmap"]):
+        assert run(workdir, *limited, "215M", "--dim", "20000", *remedy).returncode == 0
+    message = error_line(run(workdir, *limited, "215M", "--dim", "20000", "--init", "random"))
     assert message.endswith(", or --partitions 16, or --mmap\n")
+    message = error_line(run(workdir, *limited, "215M", "--dim", "20000"))
     dim = message.partition("--dim ")[2].split(",")[0]
     assert run(workdir, *limited, "215M", "--dim", dim).returncode == 0
     assert error_line(run(workdir, *limited, "215M", "--dim", int(dim) + 500)).startswith("efge: this needs 2")
+    # The matrices of a filter, with a row and a column for each dimension, are in no file.
+    message = error_line(run(workdir, *limited, "300M", "--dim", "5000", "--propagate", "auto"))
+    assert message.startswith("efge: this needs 1,")
+    dim = int(message.partition("try --dim ")[2])
+    assert run(workdir, *limited, "300M", "--dim", dim, "--propagate", "auto").returncode == 0
     assert "the graph alone needs more; raise the limit" in error_line(run(workdir, *limited, "100 MiB"))
 
 

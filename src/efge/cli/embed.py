@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from bisect import bisect_left
 from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -246,21 +247,30 @@ def _fit_options(estimator: Any, graph: Graph, output: str, options: Mapping[str
         name = next(iter(options)).replace("_", "-")
         raise ValueError(f"--{name} is for models that learn from walks; {type(estimator).__name__} does not")
     if "memory_limit" in options:
-        limit = parse_bytes(options["memory_limit"])
-        memory = efge.estimate_memory(graph, estimator, mmap="mmap" in options)
-        if memory.peak > limit:
-            raise ValueError(_memory_message(memory, limit, estimator, options["memory_limit"]))
+        _check_memory(graph, estimator, options["memory_limit"], "mmap" in options)
     mmap: dict[str, Any] = {"mmap": Path(output).resolve().parent} if "mmap" in options else {}
     return mmap | _checkpoint_options(options)
 
 
-def _memory_message(memory: Memory, limit: int, estimator: Any, limit_text: str) -> str:
-    """Explain that training exceeds the memory limit, and which options would reduce its memory."""
-    table_limit = limit - (memory.peak - memory.tables)
-    dim = max(0, table_limit * estimator.dim // max(memory.tables, 1)) // 16 * 16
-    remedies = [f"--dim {dim}"] if memory.tables and dim else []
-    if memory.tables and not memory.mapped and table_limit > 0:
-        remedies += ["--partitions 16", "--mmap"]
+def _check_memory(graph: Graph, estimator: Any, limit_text: str, mmap: bool) -> None:
+    """Raise if training exceeds the memory limit; the message names the options with which it would not."""
+    limit = parse_bytes(limit_text)
+
+    def estimate(mmap: bool = mmap, **changes: Any) -> Memory:
+        return efge.estimate_memory(graph, type(estimator)(**estimator.get_params() | changes), mmap=mmap)
+
+    def fits(**changes: Any) -> bool:
+        return estimate(**changes).peak <= limit
+
+    memory = estimate()
+    if memory.peak <= limit:
+        return
+    dims = range(16, int(estimator.dim), 16)
+    fitting = bisect_left(dims, True, key=lambda dim: not fits(dim=dim))
+    remedies = [f"--dim {dims[fitting - 1]}"] if fitting else []
+    if not memory.mapped:
+        remedies += ["--partitions 16"] if "partitions" in estimator.get_params() and fits(partitions=16) else []
+        remedies += ["--mmap"] if fits(mmap=True) else []
     advice = (
         f"try {', or '.join(remedies)}"
         if remedies
@@ -268,7 +278,8 @@ def _memory_message(memory: Memory, limit: int, estimator: Any, limit_text: str)
     )
     parts = {"vectors": memory.tables, "the graph": memory.graph, "walks": memory.walks}
     listing = ", ".join(f"{name} {format_bytes(count)}" for name, count in parts.items())
-    return f"this needs {format_bytes(memory.peak)} of memory ({listing}), but the limit is {limit_text}; {advice}"
+    needed = f"this needs {format_bytes(memory.peak)} of memory ({listing})"
+    raise ValueError(f"{needed}, but the limit is {limit_text}; {advice}")
 
 
 def _checkpoint_options(options: Mapping[str, Any]) -> dict[str, Any]:

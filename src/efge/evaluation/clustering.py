@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import check_positive_integers
-from efge.parallel import single_threaded_blas
+from efge.parallel import single_threaded_blas, single_threaded_openmp
 
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
@@ -32,7 +32,6 @@ def cluster_nodes(embedding: Embedding, n_communities: int | None, normalize: bo
     """
     import sklearn.cluster
     import sklearn.metrics  # noqa: F401
-    from threadpoolctl import threadpool_limits
 
     check_positive_integers(n_communities=n_communities)
     n = len(embedding)
@@ -41,8 +40,7 @@ def cluster_nodes(embedding: Embedding, n_communities: int | None, normalize: bo
     vectors = embedding.vectors.astype(np.float64)
     if normalize:
         vectors /= np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-300)
-    # With several threads, sums would be added in the order in which the threads finish.
-    with single_threaded_blas(), threadpool_limits(1, "openmp"):
+    with single_threaded_blas(), single_threaded_openmp():
         if n_communities is None:
             n_communities = _choose_number(vectors, seed)
         if n_communities <= 1:

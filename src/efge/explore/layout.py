@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
 from efge.errors import EmbeddingError, check_choice
-from efge.parallel import single_threaded_blas
+from efge.parallel import single_threaded_blas, single_threaded_openmp
 from efge.random import check_seed, stream_key
 
 Positions = npt.NDArray[np.float64]
@@ -91,7 +91,6 @@ def _pca(vectors: Positions, seed: int) -> tuple[Positions, str]:
 
 def _tsne(vectors: Positions, seed: int) -> tuple[Positions, str]:
     from sklearn.manifold import TSNE
-    from threadpoolctl import threadpool_limits
 
     if len(vectors) < _MIN_NODES:
         return _pca(vectors, seed)
@@ -102,8 +101,7 @@ def _tsne(vectors: Positions, seed: int) -> tuple[Positions, str]:
         random_state=_random_state(seed),
         n_jobs=1,
     )
-    # With several threads, the order of additions and thus their rounding would vary.
-    with single_threaded_blas(), threadpool_limits(1, "openmp"):
+    with single_threaded_blas(), single_threaded_openmp():
         positions: Positions = model.fit_transform(points)
     return positions, f"t-SNE of {vectors.shape[1]} dimensions"
 

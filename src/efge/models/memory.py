@@ -23,6 +23,9 @@ _PROGRAM_BYTES, _ROUND_BYTES, _BYTES_PER_POSITION = 185e6, 16e6, 31
 # Tables, and bytes per neighbor of a node, while a start from factors of the edges is computed: the two tables of
 # vectors, two of factors, and those of the singular value decomposition. Measured by tracemalloc.
 _START_TABLES, _START_BYTES_PER_NEIGHBOR = 8, 40
+# Bytes per entry of the matrices of a filter, which has a row and a column for each dimension. Measured by the peak of
+# the process.
+_FILTER_BYTES = 50
 # Bytes per edge of a text file while it is read, by the type of the names.
 _READING_BYTES = {"integers": 38, "words": 53}
 
@@ -35,7 +38,8 @@ class Memory(NamedTuple):
     program : int
         Python, libraries and compiled code.
     graph, walks, tables : int
-        The graph, everything needed to make walks, and the tables of vectors, with what it takes to fill them.
+        The graph, everything needed to make walks, and the tables of vectors, with what it takes to fill and filter
+        them.
     reading : int
         Peak while a graph is read from text; it is over when training begins.
     mapped : int
@@ -116,7 +120,7 @@ def estimate_memory(
     --------
     >>> import efge
     >>> efge.estimate_memory(nodes=1_000_000, edges=5_000_000).tables
-    1536000000
+    1536819200
     >>> efge.estimate_memory(nodes=1_000_000, edges=5_000_000, model=efge.EFGE.paper(dim=32)).tables
     256000000
     """
@@ -129,7 +133,9 @@ def estimate_memory(
     graph = None if graph is None else as_graph(graph)
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
     # Centers, contexts, and filtered vectors if there are any.
-    n_tables = 3 if isinstance(model, EFGE) and model._filter_method() is not None else 2
+    filtered = isinstance(model, EFGE) and model._filter_method() is not None
+    n_tables = 3 if filtered else 2
+    matrices = _FILTER_BYTES * int(model.dim) ** 2 if filtered else 0
     tables = n_tables * 4 * size.nodes * padded_width(model.dim)
     start = _start_bytes(graph, model)
     # Of partitioned tables, two partitions of each are in memory.
@@ -139,7 +145,7 @@ def estimate_memory(
         program=round(_PROGRAM_BYTES),
         graph=8 * size.nodes + (size.index_bytes + (8 if size.weighted else 0)) * size.entries + size.name_bytes,
         walks=_walk_bytes(size, model),
-        tables=max(in_memory, start),
+        tables=max(in_memory + matrices, start),
         reading=_READING_BYTES["integers" if size.integer_names else "words"] * size.edges + size.name_bytes,
         mapped=tables if in_memory < tables else 0,
     )
