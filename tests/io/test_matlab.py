@@ -11,6 +11,7 @@ import scipy.io
 import scipy.sparse
 
 import efge
+from efge.io import files, matlab
 from efge.io.matlab import read_matlab
 
 
@@ -64,3 +65,27 @@ def test_deep_structures_are_an_error_and_cells_are_ignored(write):
     assert graph.n_edges == 3
     with pytest.raises(efge.GraphError, match=r"b.mat: structures are nested at most 20 deep"):
         efge.read_graph(write("b.mat", matlab_bytes({"s": nested})))
+
+
+@pytest.mark.parametrize(
+    "header",
+    [(60, 1, 1, 0, 2), (3, 1, 1, 0, 2), (100, 1, 1, 0, 2), (0, -1, 1, 0, 2), (0, 1, -1, 0, 2), (0, 1, 1, 0, 0)],
+    ids=["type", "kind", "reserved", "rows", "columns", "name"],
+)
+def test_invalid_headers_of_version_4_are_an_error(header):
+    data = struct.pack("<5i", *header) + b"a\0" + bytes(8)
+    with pytest.raises(efge.GraphError, match=r"a.mat: the header of a matrix is not valid"):
+        read_matlab(data, "a.mat")
+    assert read_matlab(struct.pack("<5i", 0, 1, 1, 0, 2) + b"a\0" + bytes(8), "a.mat")["a"].tolist() == [[0.0]]
+
+
+def test_matrices_are_decompressed_up_to_a_limit_for_all_of_them(monkeypatch):
+    for module in (files, matlab):
+        monkeypatch.setattr(module, "MAX_UNCHECKED_SIZE", 10_000)
+        monkeypatch.setattr(module, "MAX_EXPANSION", 2)
+    one, two = (
+        matlab_bytes({f"m{i}": np.zeros((1, 1000)) for i in range(count)}, do_compression=True) for count in (1, 2)
+    )
+    assert read_matlab(one, "a.mat")["m0"].shape == (1, 1000)
+    with pytest.raises(efge.GraphError, match=r"a.mat: "):
+        read_matlab(two, "a.mat")

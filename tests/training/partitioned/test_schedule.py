@@ -48,6 +48,15 @@ def test_the_largest_wave_has_about_as_many_pairs_as_fit(monkeypatch):
     assert 0.8 * most < max(pairs) <= most
 
 
+def test_walks_that_are_made_together_have_a_bounded_number_of_positions(monkeypatch):
+    walks = efge.Walks(GRAPH, walks_per_node=3, walk_length=7, seed=4)
+    for least, most, expected in ((70, 1000, 85), (700, 1000, 100), (70, 350, 50), (1, 1, 1)):
+        monkeypatch.setattr(schedule, "_MIN_POSITIONS", least)
+        monkeypatch.setattr(schedule, "_MAX_POSITIONS", most)
+        waves = plan_waves(walks, training_settings())
+        assert max(walk_range.n_walks for wave in waves for walk_range in wave) == expected
+
+
 def test_a_sub_wave_has_every_partition_once_and_a_wave_has_every_bucket():
     first, second = (sub_waves(wave, 5, 1) for wave in (0, 1))
     for buckets in first:

@@ -98,7 +98,7 @@ def plan_waves(walks: Walks, settings: Settings) -> Waves:
     pairs = total * (2 * window * length - window * (window + 1))
     max_pairs = max(_PAIRS_PER_ENTRY * nodes * padded_width(settings.dim), _SMALL_WAVE_PAIRS)
     passes = int(walks.walks_per_node) * int(settings.epochs)
-    count = max(math.ceil(pairs / max_pairs), min(_MIN_WAVES, math.ceil(passes / _MIN_WALKS_PER_NODE)), 1)
+    count = max(math.ceil(pairs / max_pairs), min(_MIN_WAVES, math.ceil(passes / _MIN_WALKS_PER_NODE)))
     range_size = max(1, min(max(_POSITIONS_PER_NODE * nodes, _MIN_POSITIONS), _MAX_POSITIONS) // length)
     sizes = np.minimum(2.0 ** np.arange(count + (_GROWTH - 1).bit_length()) / _GROWTH, 1.0)
     ends = np.cumsum(sizes)
