@@ -19,7 +19,7 @@ import efge
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from efge.graph.factorization import factor_edges
 from efge.models.efge import choose_window
-from efge.tuning import trials
+from efge.tuning import tasks, trials
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
 from helpers import blas_threads, planted_communities
 
@@ -197,6 +197,14 @@ def test_every_fold_has_its_part_of_every_class():
     folds = deal(members, FOLDS, np.random.default_rng(0))
     counts = [members[folds == fold].sum(axis=0).tolist() for fold in range(FOLDS)]
     assert counts == [[10, 4, 2]] * FOLDS
+
+
+@pytest.mark.parametrize(("quick", "more", "folds"), [(True, 0, FOLDS), (True, 1, 2), (False, 1, FOLDS)])
+def test_quick_scores_of_many_nodes_have_few_folds(monkeypatch, quick, more, folds):
+    task = LabelTask(GRAPH, LABELS, 0, 1.0)
+    monkeypatch.setattr(tasks, "_MANY", len(task.development) - more)
+    embedding = efge.Embedding(np.random.default_rng(0).normal(size=(len(GRAPH), 2)), efge.as_graph(GRAPH).names)
+    assert [len(values) for values in task.score(embedding, 0, quick).values()] == 3 * [folds]
 
 
 def test_the_metric_decides(monkeypatch):
