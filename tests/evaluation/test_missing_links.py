@@ -84,6 +84,24 @@ class Peak(efge.Family):
         return -2 * x**2 * (s - 1.0)
 
 
+class Plateau(efge.Family):
+    """A family whose log-odds rise to a value that they keep."""
+
+    bounds = (-4.0, 4.0)
+
+    def log_prob(self, x, s):
+        return x * np.minimum(s, 1.0)
+
+    def gradient(self, x, s):
+        return x * (s < 1.0)
+
+
+def test_products_of_high_scores_are_known_if_log_odds_never_fall():
+    odds = module._LogOdds(Plateau())
+    assert odds.sign == 1
+    assert 0.4 < odds.least_product(0.5) <= 0.5
+
+
 @pytest.mark.parametrize("factor", [8.0, 1.0, 0.125])
 def test_bounds_of_products_do_not_grow_when_centers_are_longer_than_contexts(factor):
     table = np.array([[3.0, 4.0], [6.0, 8.0]], np.float32)
