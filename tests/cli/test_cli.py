@@ -214,6 +214,11 @@ def test_a_custom_family_comes_from_a_module_or_a_file(folder, source):
     assert (folder / "v.npz").read_bytes() == before
 
 
+def test_an_unknown_command_does_not_have_the_options_of_the_one_before(folder):
+    assert "Traceback" in run("neighbors", "nowhere.npz", "ann", "--debug", cwd=folder).stderr
+    assert_fails(run("nonsense", cwd=folder), "No such command 'nonsense'")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -85,12 +85,18 @@ def _options(
     verbose: Annotated[bool, typer.Option("--verbose", help="Print more details.")] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an error.")] = False,
 ) -> None:
+    _set_verbosity(quiet, verbose, debug)
+
+
+def _set_verbosity(quiet: bool = False, verbose: bool = False, debug: bool = False) -> None:
     VERBOSITY.quiet, VERBOSITY.verbose, VERBOSITY.debug = quiet, verbose, debug
     VERBOSITY.if_interrupted = Verbosity.if_interrupted
 
 
 def run(is_stopped: Callable[[], bool]) -> int:
     """Run the command that the arguments name, and return the exit code; `is_stopped` tells whether a signal came."""
+    # An error may come before the options are known; those of a command before, in the same process, do not count.
+    _set_verbosity()
     # Importing libraries creates many objects and hardly any garbage; collecting it took a tenth of the time to start.
     old_threshold = gc.get_threshold()
     gc.set_threshold(100_000, *old_threshold[1:])
