@@ -105,3 +105,18 @@ def test_a_model_may_be_replaced_by_its_update(folder):
 def test_updates_that_make_no_sense_are_refused(folder, arguments, message):
     assert_fails(run("embed", "new.txt", "-o", "none.npz", *arguments, cwd=folder), message)
     assert not (folder / "none.npz").exists()
+
+
+@pytest.mark.filterwarnings("ignore:32 of 33 nodes")
+def test_a_model_is_not_replaced_by_one_that_has_lost_most_nodes_unless_forced(folder):
+    (folder / "only_new.txt").write_text("0 33\n33 34\n")
+    model = folder / "own.npz"
+    model.write_bytes((folder / "model.npz").read_bytes())
+    arguments = ("embed", "only_new.txt", "--update", "own.npz", "-o", "lost.npz", "--save-model", "own.npz")
+    done = run(*arguments, cwd=folder)
+    assert_fails(done, "32 of 33 nodes are not in the new graph")
+    assert "To replace own.npz all the same, add --force; to keep it, save to another file" in done.stderr
+    assert model.read_bytes() == (folder / "model.npz").read_bytes()
+    assert not (folder / "lost.npz").exists()
+    assert run(*arguments, "--force", cwd=folder).returncode == 0
+    assert len(efge.EFGE.load(model).embedding_) == 3

@@ -44,6 +44,8 @@ def update_model(
     digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     reading = {name: settings[name] for name in READING_OPTIONS if name in settings}
     network = match_node_types(runs.read_graph(settings["graph"], reading), estimator.embedding_.names)
+    if save_model == path and not force:
+        _check_replacement(path, estimator, network)
     outcome = _update(estimator, network, freeze, checkpoint)
     estimator.embedding_.save(settings["output"], to, escape_formulas=True)
     if save_model is not None:
@@ -84,6 +86,17 @@ def _load(path: str, settings: Mapping[str, Any]) -> Any:
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{path}: {type(estimator).__name__} cannot be updated; EFGE and Node2Vec can")
     return estimator.set_params(threads=settings.get("threads"))
+
+
+def _check_replacement(path: str, estimator: Any, network: Any) -> None:
+    """Refuse to replace a model by one that has lost many nodes: these would be gone for good."""
+    from efge.models.updating import describe_many_leaving
+
+    before = estimator.embedding_
+    n_kept = int((before._index.rows(network.names) >= 0).sum())
+    warning = describe_many_leaving(len(before), n_kept, network.n_nodes)
+    if n_kept and warning is not None:
+        raise ValueError(f"{warning}. To replace {path} all the same, add --force; to keep it, save to another file")
 
 
 def _update(estimator: Any, network: Any, freeze: bool, checkpoint: Mapping[str, Any]) -> dict[str, Any]:

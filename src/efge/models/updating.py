@@ -64,7 +64,9 @@ def update(
     before, owner = model.embedding_, f"the fitted {type(model).__name__}"
     rows = match_rows(graph, before.names, before._index, owner)
     check_direction(model, graph, owner)
-    _warn_if_many_leave(len(before), int((rows >= 0).sum()), graph.n_nodes)
+    warning = describe_many_leaving(len(before), int((rows >= 0).sum()), graph.n_nodes)
+    if warning is not None:
+        warn_user(warning)
     changed = _changed_edges(model, graph, rows)
     tables = _extend_tables(model, graph, rows, freeze)
     walks = new_walks(model, graph, int(stream_key(model.seed_, model.n_updates_, "update") >> np.uint64(1)))
@@ -86,14 +88,15 @@ def update(
     vars(model).update(fitted)
 
 
-def _warn_if_many_leave(n_before: int, n_kept: int, n_after: int) -> None:
-    """Warn if a graph lacks so many old nodes that it seems to be the new edges alone."""
+def describe_many_leaving(n_before: int, n_kept: int, n_after: int) -> str | None:
+    """Say that a graph lacks so many old nodes that it seems to be the new edges alone; None if it does not."""
     n_left = n_before - n_kept
-    if n_left > (_MAX_SHARE_LEFT if n_after < n_before else _MAX_SHARE_REPLACED) * n_before:
-        warn_user(
-            f"{n_left:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit (--update)"
-            " takes the whole graph as it is now, not only what is new; transform takes new edges alone"
-        )
+    if n_left <= (_MAX_SHARE_LEFT if n_after < n_before else _MAX_SHARE_REPLACED) * n_before:
+        return None
+    return (
+        f"{n_left:,} of {n_before:,} nodes are not in the new graph, and leave the model; partial_fit (--update)"
+        " takes the whole graph as it is now, not only what is new; transform takes new edges alone"
+    )
 
 
 def _check(model: Any) -> None:
