@@ -275,6 +275,16 @@ def test_filtered_vectors_have_a_mean_length_of_2_5_at_most():
     assert mean_length(model.embedding_.vectors) == pytest.approx(2.5, rel=1e-5)
 
 
+@pytest.mark.parametrize(("largest", "expected"), [(40, 0.5), (10, 0.5**0.5), (5, 1.0)])
+def test_vectors_of_small_components_are_shorter_beside_larger_ones(largest, expected):
+    graph = efge.as_graph(nx.disjoint_union(nx.cycle_graph(largest), nx.cycle_graph(5)))
+    model = efge.EFGE("poisson", dim=8, seed=1).fit(graph)
+    kept = efge.propagate(model.center_embedding_, graph).vectors
+    ratios = np.linalg.norm(model.embedding_.vectors, axis=1) / np.linalg.norm(kept, axis=1)
+    np.testing.assert_allclose(ratios[largest:] / ratios[0], expected, rtol=1e-4)
+    np.testing.assert_allclose(ratios[:largest], ratios[0], rtol=1e-4)
+
+
 @pytest.mark.parametrize("method", ["band-pass", "prone", "average"])
 @pytest.mark.parametrize("storage", ["memory", "mmap", "partitions"])
 def test_filtered_vectors_are_those_of_propagate_and_keep_their_mean_length(tmp_path, method, storage):
