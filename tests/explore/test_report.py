@@ -67,7 +67,7 @@ def test_the_model_was_chosen_on_a_split_that_is_not_among_the_scores(page):
 
 def test_scores_and_neighbors_are_those_of_the_library(page):
     graph = efge.as_graph(CLUBS)
-    scores = report._score_links(graph, MODELS, 3)
+    scores = report._score_links(graph, MODELS, report._hide_edges(graph, 3), 3)
     mean = scores.summary("hope", "cosine", metric="auc").mean
     assert f"{mean:.4f}" in page
     assert "common-neighbors" in page
@@ -168,7 +168,8 @@ def link_scores(**auc):
 
 
 def test_the_headline_says_what_the_vectors_are_worth(page):
-    scores = report._score_links(efge.as_graph(CLUBS), MODELS, 3)
+    graph = efge.as_graph(CLUBS)
+    scores = report._score_links(graph, MODELS, report._hide_edges(graph, 3), 3)
     heuristic = max(scores.summary(*case, metric="auc").mean for case in scores.raw if case[1] == "-")
     assert f"{heuristic:.3f}".removeprefix("0") in headline_of(page)
     assert "within noise" in headline_of(page)
@@ -186,6 +187,21 @@ def test_the_headline_says_what_the_vectors_are_worth(page):
 )
 def test_the_headline_tells_differences_from_noise(auc, message):
     assert message in summarize_findings(link_scores(**auc), "hope", 500)
+
+
+@pytest.mark.parametrize(("auc", "n_hidden"), [({"hope": 0.75, "katz": 0.85}, 48), ({"hope": 0.83, "katz": 0.89}, 32)])
+def test_a_large_difference_is_not_called_none_because_few_edges_are_hidden(auc, n_hidden):
+    assert "too few are hidden to tell" in summarize_findings(link_scores(**auc), "hope", n_hidden)
+
+
+def test_the_headline_and_the_note_below_the_scores_agree_on_a_graph_that_has_only_degrees(tmp_path):
+    degrees = [degree for _, degree in nx.les_miserables_graph().degree]
+    graph = nx.Graph(nx.configuration_model(degrees, seed=3))
+    graph.remove_edges_from(nx.selfloop_edges(graph))
+    efge.write_report(graph, tmp_path / "cfg.html", models={"prone": efge.ProNE(dim=16, seed=0)})
+    text = (tmp_path / "cfg.html").read_text("utf-8")
+    assert "is better than every feature of the vectors" in text
+    assert "a heuristic without training does it better" in headline_of(text)
 
 
 def test_classes_that_vectors_do_not_know_are_said_to_be_so():

@@ -17,7 +17,7 @@ from efge.errors import GraphError, check_functions, check_types
 from efge.evaluation.classification import ClassificationScores, node_classification
 from efge.evaluation.labels import as_targets
 from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
-from efge.evaluation.splits import split_links
+from efge.evaluation.splits import LinkSplit, split_links
 from efge.explore.headline import summarize_findings
 from efge.explore.layout import lay_out
 from efge.explore.palette import LIGHT
@@ -113,7 +113,8 @@ def write_report(
         say("choosing a model")
         choice = choose_model(graph, candidates, seed)
         say(f"scoring {choice.name}")
-        links = _score_links(graph, candidates, seed)
+        splits = _hide_edges(graph, seed)
+        links = _score_links(graph, candidates, splits, seed)
         say(f"fitting {choice.name} to all edges")
         model = choice.model.fit(graph, progress=False)
         embedding = model.embedding_
@@ -133,7 +134,7 @@ def write_report(
             "Nearest neighbors": _describe_neighbors(graph, embedding),
             "Repeating it": _describe_repetition(graph, choice, command, seed),
         }
-        n_hidden = round(_TEST_SIZE * graph.n_edges)
+        n_hidden = sum(min(len(split.test_edges), len(split.test_non_edges)) for split in splits)
         stream.write(_render(title, summarize_findings(links, choice.name, n_hidden, classes), sections))
 
 
@@ -171,8 +172,13 @@ def _mean_auc(scores: LinkScores, name: str) -> list[float]:
     return [float(np.mean(values["auc"])) for case, values in scores.raw.items() if case[0] == name]
 
 
-def _score_links(graph: Graph, candidates: Mapping[str, NodeEmbedder], seed: int) -> LinkScores:
-    splits = [split_links(graph, _TEST_SIZE, seed=(seed, number)) for number in range(_TEST_REPEATS)]
+def _hide_edges(graph: Graph, seed: int) -> list[LinkSplit]:
+    return [split_links(graph, _TEST_SIZE, seed=(seed, number)) for number in range(_TEST_REPEATS)]
+
+
+def _score_links(
+    graph: Graph, candidates: Mapping[str, NodeEmbedder], splits: list[LinkSplit], seed: int
+) -> LinkScores:
     return link_prediction(graph, candidates, features=_FEATURES, splits=splits, seed=seed)
 
 
