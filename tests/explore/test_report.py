@@ -148,14 +148,14 @@ def test_a_map_without_classes_has_a_color_that_is_not_that_of_missing_ones(tmp_
     assert "other or none" not in text
 
 
-@pytest.mark.filterwarnings("ignore::efge.QualityWarning")
-def test_the_report_says_where_a_heuristic_is_better_than_the_vectors(tmp_path):
-    efge.write_report(
-        nx.barabasi_albert_graph(800, 4, seed=0),
-        tmp_path / "ba.html",
-        models={"poisson": efge.EFGE(dim=16, window=2, walks_per_node=5, seed=0)},
-    )
-    assert "is better than every feature of the vectors" in (tmp_path / "ba.html").read_text("utf-8")
+def test_the_report_says_where_a_heuristic_is_better_than_the_vectors_and_what_the_fit_warned_of(tmp_path):
+    models = {"poisson": efge.EFGE(dim=16, window=2, walks_per_node=5, seed=0)}
+    with pytest.warns(efge.QualityWarning, match="look random beyond the degrees"):
+        efge.write_report(nx.barabasi_albert_graph(800, 4, seed=0), tmp_path / "ba.html", models=models)
+    text = (tmp_path / "ba.html").read_text("utf-8")
+    assert "is better than every feature of the vectors" in text
+    assert "Warning:</strong> EFGE(dim=16, " in text
+    assert "the links of this graph look random beyond the degrees of its nodes" in text
 
 
 def headline_of(text):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping
 from html import escape
 from importlib.resources import files
@@ -13,7 +14,7 @@ import numpy as np
 import efge
 from efge import display
 from efge.embedding.embedding import Embedding
-from efge.errors import GraphError, check_functions, check_types
+from efge.errors import GraphError, QualityWarning, check_functions, check_types
 from efge.evaluation.classification import ClassificationScores, node_classification
 from efge.evaluation.labels import as_targets
 from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
@@ -116,7 +117,7 @@ def write_report(
         splits = _hide_edges(graph, seed)
         links = _score_links(graph, candidates, splits, seed)
         say(f"fitting {choice.name} to all edges")
-        model = choice.model.fit(graph, progress=False)
+        model, remarks = _fit(choice.model, graph)
         embedding = model.embedding_
         classes = None
         if labels is not None:
@@ -127,7 +128,7 @@ def write_report(
         say("drawing the map")
         sections = {
             "The graph": _portrait(graph),
-            "The model": _explain_choice(choice, model),
+            "The model": _explain_choice(choice, model, remarks),
             "Predicting hidden edges": _describe_links(links, choice.name),
             "Predicting classes": "" if classes is None else _describe_classes(classes),
             "Map": _draw_map(graph, embedding, labels, seed),
@@ -202,12 +203,23 @@ def _portrait(graph: Graph) -> str:
     return display.table(rows) + note + display.histogram(degrees, "degrees on logarithmic axes")
 
 
-def _explain_choice(choice: Choice, model: NodeEmbedder) -> str:
+def _fit(model: NodeEmbedder, graph: Graph) -> tuple[NodeEmbedder, list[str]]:
+    """Return a fitted model and its warnings, which are also shown as usual."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", QualityWarning)
+        model.fit(graph, progress=False)
+    for warning in caught:
+        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    return model, [str(warning.message) for warning in caught if issubclass(warning.category, QualityWarning)]
+
+
+def _explain_choice(choice: Choice, model: NodeEmbedder, remarks: list[str]) -> str:
     parts = [f"<p><strong>{escape(choice.name)}</strong>: <code>{escape(repr(model))}</code></p>"]
     parts.append(f"<p>{escape(choice.reason)}</p>")
     if choice.scores:
         ranked = sorted(choice.scores.items(), key=lambda item: -item[1])
         parts.append(display.table([(name, f"{auc:.4f}") for name, auc in ranked], ("model", "AUC, best feature")))
+    parts += [f"<p><strong>Warning:</strong> {escape(remark)}.</p>" for remark in remarks]
     parts.append("<h3>Diagnostics</h3>")
     parts.append(display.table([(name, _format(value)) for name, value in model.diagnostics_.to_dict().items()]))
     parts.append(
