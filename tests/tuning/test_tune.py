@@ -348,6 +348,9 @@ def test_mistakes_are_errors_that_name_them(tmp_path):
     path = nx.path_graph(20)
     with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
         efge.tune(path)
+    for complete in (nx.complete_graph(3), nx.complete_graph(10), nx.complete_bipartite_graph(4, 5)):
+        with pytest.raises(efge.EvaluationError, match="has no such pair; choose by labels"):
+            efge.tune(complete)
     for options, message in {
         ("metric", "hits"): "without labels, a metric is one of auc, average_precision; got 'hits'",
         ("fits", 0): "fits must be a positive integer; got 0",

@@ -73,6 +73,11 @@ class LinkTask:
                 f"edges are held out where that leaves nodes connected, and {self.graph!r} has no such edge;"
                 " choose by labels, or take the defaults"
             )
+        if not all(len(split.test_non_edges) for split in self._splits.values()):
+            raise EvaluationError(
+                f"hidden edges are told from pairs that might be an edge and are none, and {self.graph!r} has no such"
+                " pair; choose by labels, or take the defaults"
+            )
 
     def training_graph(self, repeat: int) -> Graph:
         """Return the graph that candidates may see."""
