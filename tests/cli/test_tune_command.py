@@ -17,6 +17,8 @@ from efge.cli.tune import as_options, embed_command
 from helpers import assert_fails, run
 
 CLUB = nx.karate_club_graph()
+# Even few walks tell its hidden edges from other pairs, unlike those of the club.
+CAVES = nx.connected_caveman_graph(8, 8)
 SPACE = """
 family = ["poisson", {name = "normal", sigma = 0.5}]
 window = 2
@@ -29,6 +31,7 @@ propagate = "none"
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "club.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in CLUB.edges))
+    (tmp_path / "caves.csv").write_text("source,target\n" + "".join(f"{u},{v}\n" for u, v in CAVES.edges))
     sides = nx.get_node_attributes(CLUB, "club")
     (tmp_path / "labels.tsv").write_text("".join(f"{u}\t{side}\n" for u, side in sides.items()))
     (tmp_path / "space.toml").write_text(SPACE)
@@ -37,12 +40,12 @@ def folder(tmp_path):
 
 def test_the_printed_command_trains_the_best_candidate(folder):
     done = run(
-        "tune", "club.csv", "--space", "space.toml", "-o", "study", "--undirected", "--plot", "s.svg", cwd=folder
+        "tune", "caves.csv", "--space", "space.toml", "-o", "study", "--undirected", "--plot", "s.svg", cwd=folder
     )
     assert done.returncode == 0, done.stderr
     command = done.stdout.splitlines()[-1]
     assert done.stdout.startswith("| candidate | auc |")
-    study = efge.tune(efge.read_graph(folder / "club.csv"), space=folder / "space.toml")
+    study = efge.tune(efge.read_graph(folder / "caves.csv"), space=folder / "space.toml")
     assert study.to_markdown().splitlines()[2].split("|")[1] in done.stdout
     assert (folder / "s.svg").read_text().startswith("<?xml")
     assert json.loads((folder / "study" / "study.json").read_text())["advice"] == study.advice
@@ -64,7 +67,7 @@ def test_embed_tunes_first_and_its_record_repeats_the_run(folder, monkeypatch):
     small = {"family": ["bernoulli", "poisson"], "window": [1], "propagate": [None]}
     monkeypatch.setattr("efge.tuning.space.DEFAULT_SPACE", small)
     quick = ("--dim", 4, "--walks-per-node", 3, "--seed", 1)
-    done = run("embed", "club.csv", "-o", "v.npz", "--tune", *quick, cwd=folder)
+    done = run("embed", "caves.csv", "-o", "v.npz", "--tune", *quick, cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "of 2 candidates" in done.stderr
     record = json.loads((folder / "v.npz.json").read_text())["config"]
@@ -149,3 +152,18 @@ def test_a_study_replaces_no_file_of_something_else(tmp_path):
     assert run("tune", "graph.txt", *arguments, "--force", cwd=tmp_path).returncode == 0
     assert run("tune", "graph.txt", *arguments, cwd=tmp_path).returncode == 0
     assert "exist; add --force" in run("tune", "other.txt", *arguments, cwd=tmp_path).stderr
+
+
+def test_where_nothing_beats_chance_the_defaults_are_chosen(folder, monkeypatch):
+    monkeypatch.setattr("efge.tuning.space.DEFAULT_SPACE", {"window": [1], "propagate": [None]})
+    nx.write_edgelist(nx.gnm_random_graph(100, 400, seed=1), folder / "random.txt", data=False)
+    done = run("tune", "random.txt", "-o", "study", "--seed", 1, cwd=folder)
+    assert "No candidate beats chance" in done.stdout
+    command = done.stdout.splitlines()[-1].split()
+    assert command[-4:] == ["--model", "poisson", "--seed", "1"]
+    done = run("embed", "random.txt", "-o", "v.npz", "--tune", "--dim", 4, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "chose the defaults: No candidate beats chance" in done.stderr
+    record = json.loads((folder / "v.npz.json").read_text())["config"]
+    assert record["dim"] == 4
+    assert "window" not in record

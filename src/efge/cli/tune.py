@@ -93,7 +93,7 @@ def tune(
         seed=seed,
         threads=threads,
     )
-    command = embed_command(graph, reading, study.rows[0].candidate.estimator, seed)
+    command = embed_command(graph, reading, _chosen(study), seed)
     if plot is not None:
         from efge.plots import save_figure
 
@@ -104,6 +104,11 @@ def tune(
         return
     print(f"{study.to_markdown()}\n\n{command}")
     log_info(f"wrote table.csv and study.json to {output}")
+
+
+def _chosen(study: Study) -> Any:
+    """Return the best estimator, or the default one where none beats chance."""
+    return study.rows[0].candidate.estimator if study.beats_chance else efge.EFGE()
 
 
 def _other_files(folder: Path, graph: Graph) -> list[Path]:
@@ -147,8 +152,9 @@ def tune_run(run: runs.Run, graph: Graph) -> NodeEmbedder:
         seed=int(run.parameters.get("seed", 0)),
         threads=run.parameters.get("threads"),
     )
-    log_info(f"chose {study.rows[0].candidate} of {len(study.rows)} candidates: {study.advice}")
-    run.model, run.family_options, chosen = as_options(study.rows[0].candidate.estimator)
+    best = f"{study.rows[0].candidate} of {len(study.rows)} candidates"
+    log_info(f"chose {best if study.beats_chance else 'the defaults'}: {study.advice}")
+    run.model, run.family_options, chosen = as_options(_chosen(study))
     run.parameters |= chosen
     model: NodeEmbedder = runs.make_model(run.model, run.family_options, run.parameters)
     return model

@@ -31,13 +31,22 @@ def advise(rows: Sequence[Row], default: Row | None, reasons: Mapping[str, str],
     scored = [row for row in rows if not math.isnan(row.score)]
     if not scored:
         return "No candidate could be trained."
-    chance = _at_chance(scored, chance_deviation)
+    chance = describe_chance(scored, chance_deviation)
     found = [chance] if chance else [_recommend(scored[0], default), *_what_matters(scored, reasons)]
     return " ".join([*found, *explain_rows(rows)])
 
 
-def _at_chance(rows: Sequence[Row], deviation: float) -> str | None:
-    """Say that nothing was learned, if the best candidate tells hidden edges from other pairs no better than chance."""
+def describe_chance(rows: Sequence[Row], deviation: float) -> str | None:
+    """Say that nothing was learned, if the best candidate tells hidden edges from other pairs no better than chance.
+
+    Examples
+    --------
+    >>> import efge
+    >>> from efge.tuning.space import Candidate
+    >>> row = Row(Candidate(efge.EFGE()), 0.9, 0.0, {"auc": 0.9}, 1.0, 1, 1.0, 0.0, "best")
+    >>> describe_chance([row], 0.01) is None
+    True
+    """
     area, threshold = rows[0].scores.get("auc", math.inf), max(RANDOM, 0.5 + _BEST_BY_CHANCE * deviation)
     if area >= threshold:
         return None

@@ -46,6 +46,9 @@ class Study:
         With labels, the metrics of the best candidate on nodes that nothing was chosen by: what to expect for others.
     n_expected : int
         Number of these nodes.
+    beats_chance : bool
+        Whether the best candidate tells hidden edges from other pairs better than chance; if not, nothing was chosen,
+        and the defaults are as good. With labels, always true.
     notes : tuple of str
         Remarks that a reader of the table needs.
 
@@ -70,6 +73,7 @@ class Study:
         self.rows, self.metric, self.advice, self.notes = list(rows), metric, advice, notes
         self.expected: dict[str, float] | None = None
         self.n_expected = 0
+        self.beats_chance = True
         self._graph, self._seed, self._threads = graph, seed, threads
 
     def __repr__(self) -> str:

@@ -23,7 +23,7 @@ from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
 from efge.models.efge import EFGE, choose_window
-from efge.tuning.advice import advise, explain_windows
+from efge.tuning.advice import advise, describe_chance, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds, planned_work
 from efge.tuning.results import Results
 from efge.tuning.space import Candidate, make_candidates
@@ -264,7 +264,9 @@ class _Search:
         default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
         deviation = self.task.chance_deviation() if isinstance(self.task, LinkTask) else 0.0
         advice = advise(rows, default, explain_windows(graph, targets), deviation)
-        return Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
+        study = Study(rows, self.results.metric, graph, self.task.seed, advice, tuple(notes), threads)
+        study.beats_chance = describe_chance(rows, deviation) is None
+        return study
 
 
 def _in_order(trainings: list[Training], graph: Graph, seed: int) -> list[Training]:
