@@ -151,7 +151,19 @@ def test_a_study_replaces_no_file_of_something_else(tmp_path):
     assert (tmp_path / "study" / "table.csv").read_text() == "important"
     assert run("tune", "graph.txt", *arguments, "--force", cwd=tmp_path).returncode == 0
     assert run("tune", "graph.txt", *arguments, cwd=tmp_path).returncode == 0
-    assert "exist; add --force" in run("tune", "other.txt", *arguments, cwd=tmp_path).stderr
+    table = (tmp_path / "study" / "table.csv").read_bytes()
+    (tmp_path / "wider.toml").write_text("dim = [2, 3]\nwalks_per_node = [2]\n")
+    for others in (
+        ("other.txt", *arguments),
+        ("graph.txt", *arguments, "--seed", 1),
+        ("graph.txt", *arguments, "--fits", 2),
+        ("graph.txt", *arguments, "--space", "wider.toml"),
+    ):
+        done = run("tune", *others, cwd=tmp_path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "exist; add --force" in done.stderr
+    assert (tmp_path / "study" / "table.csv").read_bytes() == table
+    assert run("tune", "graph.txt", *arguments, "--seed", 1, "--force", cwd=tmp_path).returncode == 0
 
 
 def test_where_nothing_beats_chance_the_defaults_are_chosen(folder, monkeypatch):

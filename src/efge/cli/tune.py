@@ -39,7 +39,7 @@ _EXECUTION = ("seed", "threads", "partitions")
 @with_options(READING_OPTIONS)
 def tune(
     graph: GraphArgument,
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the study; a stopped one continues in it.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder of the study; the same command continues it.")],
     labels: Annotated[
         Path | None,
         typer.Option(help="File with a node and its class on each line, to choose by classes.", show_default=False),
@@ -75,24 +75,24 @@ def tune(
     Without labels, a part of the edges is hidden, and candidates are scored by how well they find them.
     With labels, they are scored by cross-validation, and the best one once more on labels it was not chosen by.
     """
+    from efge.tuning.tune import describe_study
+
     reading = select_options(options, READING_OPTIONS)
     seconds = None if budget is None else parse_seconds(budget)
     check_outputs([plot], [graph, labels, space, options["nodes"]], force)
     network = runs.read_graph(graph, reading)
-    check_outputs(_other_files(output, network), [], force)
-    study = _run_study(
-        network,
-        output,
-        labels=labels,
-        space=space,
-        metric=metric,
-        C=C,
-        class_weight=class_weight,
-        budget=seconds,
-        fits=fits,
-        seed=seed,
-        threads=threads,
-    )
+    study_options: dict[str, Any] = {
+        "labels": labels,
+        "space": space,
+        "metric": metric,
+        "C": C,
+        "class_weight": class_weight,
+        "budget": seconds,
+        "fits": fits,
+        "seed": seed,
+    }
+    check_outputs(_other_files(output, describe_study(network, **study_options)), [], force)
+    study = _run_study(network, output, threads=threads, **study_options)
     command = embed_command(graph, reading, _chosen(study), seed)
     if plot is not None:
         from efge.plots import save_figure
@@ -111,13 +111,13 @@ def _chosen(study: Study) -> Any:
     return study.rows[0].candidate.estimator if study.beats_chance else efge.EFGE()
 
 
-def _other_files(folder: Path, graph: Graph) -> list[Path]:
-    """Return the files that a study would replace, unless they are those of an earlier study of the same graph."""
+def _other_files(folder: Path, settings: Mapping[str, Any]) -> list[Path]:
+    """Return the files that a study would replace, unless they are those of the same study."""
     try:
         content = json.loads((folder / "study.json").read_text("utf-8"))
     except (OSError, ValueError):
         content = None
-    is_same = isinstance(content, dict) and content.get("graph") == graph.fingerprint()
+    is_same = isinstance(content, dict) and content.get("settings") == settings
     return [] if is_same else files_in(folder, "table.csv", "study.json")
 
 

@@ -49,6 +49,8 @@ class Study:
     beats_chance : bool
         Whether the best candidate tells hidden edges from other pairs better than chance; if not, nothing was chosen,
         and the defaults are as good. With labels, always true.
+    settings : dict
+        What the study depends on: graph, seed, metric, space, and so on.
     notes : tuple of str
         Remarks that a reader of the table needs.
 
@@ -74,6 +76,7 @@ class Study:
         self.expected: dict[str, float] | None = None
         self.n_expected = 0
         self.beats_chance = True
+        self.settings: dict[str, Any] = {}
         self._graph, self._seed, self._threads = graph, seed, threads
 
     def __repr__(self) -> str:
@@ -245,6 +248,7 @@ class Study:
             "graph": self._graph.fingerprint(),
             "seed": self._seed,
             "metric": self.metric,
+            "settings": self.settings,
             "advice": self.advice,
             "expected": self.expected,
             "notes": list(self.notes),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 from collections.abc import Callable, Sequence
@@ -123,16 +124,50 @@ def tune(  # noqa: PLR0913
         raise EvaluationError(f"a budget is a positive number of seconds; got {budget!r}")
     graph, candidates = as_graph(graph), make_candidates(space)
     task = _make_task(graph, labels, seed, C, class_weight)
-    search = _Search(task, candidates, _choose_metric(task, metric), progress)
+    chosen_metric = _choose_metric(task, metric)
+    search = _Search(task, candidates, chosen_metric, progress)
     with ExitStack() as stack:
         runner = TrialRunner(task, _open_folder(folder, stack), threads)
         search.run(runner, fits, budget)
     study = search.study(threads)
     if isinstance(task, LabelTask):
         study.expected, study.n_expected = task.last_scores(study.best_model.embedding_), len(task.last)
+    study.settings = _settings(task, candidates, chosen_metric, budget, fits)
     if folder is not None:
         study.save(folder)
     return study
+
+
+def describe_study(  # noqa: PLR0913
+    graph: Graph,
+    labels: Any = None,
+    *,
+    space: Any = None,
+    metric: str | None = None,
+    C: float = 1.0,  # noqa: N803
+    class_weight: str | None = None,
+    budget: float | None = None,
+    fits: int | None = None,
+    seed: int = 0,
+) -> dict[str, Any]:
+    """Return the `settings` of a study before it runs, to tell whether it would continue another one.
+
+    Examples
+    --------
+    >>> describe_study(as_graph([(0, 1), (1, 2)]), fits=3, seed=1)["seed"]
+    1
+    """
+    task = _make_task(graph, labels, seed, C, class_weight)
+    return _settings(task, make_candidates(space), _choose_metric(task, metric), budget, fits)
+
+
+def _settings(
+    task: Task, candidates: list[Candidate], metric: str, budget: float | None, fits: int | None
+) -> dict[str, Any]:
+    """Return all that a study depends on, besides threads."""
+    keys = sorted(candidate.key() for candidate in candidates)
+    space = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
+    return task.config() | {"metric": metric, "space": space, "budget": budget, "fits": fits}
 
 
 def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str | None) -> Task:  # noqa: N803
