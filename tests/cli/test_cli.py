@@ -261,6 +261,10 @@ def test_an_unknown_command_does_not_have_the_options_of_the_one_before(folder):
         (["links", "friends.csv", "--rank", "2"], "poisson has no option --rank"),
         (["convert", "w.csv", "w.xyz"], "w.xyz"),
         (["propagate", "w.csv", "friends.csv"], "Missing option '--output'"),
+        (
+            ["tune", "friends.csv"],
+            "Missing option '--output' / '-o'. (example: efge tune friends.csv --fits 1 -o study",
+        ),
         (["propagate", "w.csv", "friends.csv", "-o", "v.npz"], "the embedding and the graph must have the same nodes"),
         (["propagate", "w.csv", "none.csv", "-o", "v.npz"], "none.csv: no such file"),
         (["propagate", "none.csv", "friends.csv", "-o", "v.npz"], "none.csv: no such file"),

@@ -113,7 +113,7 @@ def _run(is_stopped: Callable[[], bool]) -> int:
         code = _invoke(is_stopped)
     except _UsageError as error:
         command = getattr(error.ctx, "command_path", None) or "efge"
-        return _fail(f"{error.format_message()} (see {command} --help)", error)
+        return _fail(f"{error.format_message()} ({_example_of(error)}see {command} --help)", error)
     except BrokenPipeError:
         # The reader of our output has closed it; flushing the rest at exit would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -126,6 +126,12 @@ def _run(is_stopped: Callable[[], bool]) -> int:
         details = f": {error}" if str(error) else ""
         return _fail(f"not enough memory{details}; choose a smaller --dim or a smaller graph", error)
     return code if isinstance(code, int) else 0
+
+
+def _example_of(error: Any) -> str:
+    """Return the example of a command that lacks an argument or an option, and nothing for other mistakes."""
+    known = COMMANDS.get(getattr(error.ctx, "info_name", None) or "")
+    return f"example: {known.example}; " if known and type(error).__name__ == "MissingParameter" else ""
 
 
 def _describe_system_error(error: OSError) -> str:

@@ -51,7 +51,8 @@ def tune(
     space: Annotated[
         Path | None,
         typer.Option(
-            help="A .toml or .json file with lists of values of parameters. \\[default: families, windows and filters]"
+            help="A .toml or .json file with values of parameters: lists to choose from, or one value, as in dim = 64."
+            " \\[default: families, windows and filters]"
         ),
     ] = None,
     metric: Annotated[
