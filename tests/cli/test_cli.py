@@ -373,7 +373,9 @@ def test_links_compares_with_heuristics_and_saves_splits(folder):
     options = ("links", "friends.csv", "-m", "hope,bernoulli", "--dim", 4, "--walks-per-node", 2, "--test-size", 0.2)
     done = run(*options, "--repeats", 2, "--save-splits", "splits", "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    scores = json.loads(done.stdout)["scores"]
+    content = json.loads(done.stdout)
+    assert content["notes"][0].startswith("16 of 78 edges (21%) were hidden in each split")
+    scores = content["scores"]
     assert {"hope", "bernoulli", "katz", "adamic-adar"} <= {row["method"] for row in scores}
     assert {row["method"] for row in scores if row["features"] == "likelihood"} == {"bernoulli"}
     split = efge.LinkSplit.load(folder / "splits" / "split_1")

@@ -59,6 +59,14 @@ def test_negative_pairs_join_the_sides_as_edges_do(monkeypatch, negatives, liste
     assert not any("bipartite" in note for note in anywhere.notes)
 
 
+def test_heuristics_that_need_common_neighbors_are_said_to_tell_nothing_of_two_sides():
+    options = {"test_size": 0.2, "repeats": 2, "features": ["dot"]}
+    blind = "common-neighbors, jaccard, adamic-adar, resource-allocation cannot tell anything here"
+    assert any(note.startswith(blind) for note in efge.link_prediction(purchases(), efge.HOPE(dim=4), **options).notes)
+    triangles = [(i, (i + step) % 30) for i in range(30) for step in (1, 2)]
+    assert not any("cannot tell" in note for note in efge.link_prediction(triangles, efge.HOPE(dim=4), **options).notes)
+
+
 def test_sides_can_be_named_and_are_checked():
     items = [f"item {number}" for number in range(12)]
     split = efge.split_links(purchases(), 0.2, sides=items)

@@ -182,6 +182,9 @@ def links(
             splits=splits,
             progress=count,
         )
+    n_hidden = len(splits[0].test_edges)
+    share = f"{n_hidden:,} of {network.n_edges:,} edges ({n_hidden / network.n_edges:.0%})"
+    scores.notes = (f"{share} were hidden in each split; --test-size sets the share.", *scores.notes)
     _print_scores(scores, as_json, plot)
 
 

@@ -51,6 +51,8 @@ _BELOW_CHANCE = dict.fromkeys(FEATURES, _NO_TRANSFER) | {
     "cosine": "linked nodes point away from each other; use hadamard, or another family or window",
     "dot": "linked nodes have smaller scores than others; use hadamard, or another family or window",
 }
+# Heuristics that score a pair without common neighbors 0.
+_BY_COMMON_NEIGHBORS = ("common-neighbors", "jaccard", "adamic-adar", "resource-allocation")
 # A difference of fewer standard errors is noise.
 _NOISE = 2.0
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
@@ -126,8 +128,8 @@ def link_prediction(  # noqa: PLR0913
     -------
     LinkScores
         ``auc``, ``average_precision`` and ``hits@k`` on the test pairs. A note is added if fewer edges than requested
-        could be removed, where a feature of a model is worse than chance, and where a heuristic is better than every
-        feature.
+        could be removed, where a feature of a model is worse than chance, where heuristics have nothing to go by, and
+        where a heuristic is better than every feature.
 
     Examples
     --------
@@ -153,17 +155,28 @@ def link_prediction(  # noqa: PLR0913
         raise EvaluationError(f"splits is a list of what efge.split_links returns; got {splits!r}"[:400])
     report = progress or (lambda count: None)
     results: dict[Case, list[dict[str, float]]] = {}
+    blind = [name for name in heuristics if name in _BY_COMMON_NEIGHBORS]
     for number, split in enumerate(splits):
         for case, scores in chain(
             _score_models(split, named_models, features, C, seed + number, report),
             _score_heuristics(split, heuristics, report),
         ):
+            blind = [name for name in blind if case != (name, "-") or not scores.any()]
             results.setdefault(case, []).append(link_metrics(scores, len(split.test_edges), hits))
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
     pairs = sum(min(len(split.test_edges), len(split.test_non_edges)) for split in splits)
     about = (*_notes_below_chance(raw), *_notes_at_chance(raw), *_notes_on_heuristics(raw, pairs))
-    return LinkScores(("method", "features"), raw, (*notes, *about))
+    return LinkScores(("method", "features"), raw, (*notes, *_notes_on_blind(blind), *about))
+
+
+def _notes_on_blind(names: list[str]) -> Iterator[str]:
+    """Yield a note on heuristics that score all pairs 0."""
+    if names:
+        yield (
+            f"{', '.join(names)} cannot tell anything here: no test pair has a common neighbor, as in every bipartite"
+            " graph."
+        )
 
 
 def _notes_below_chance(raw: Mapping[Case, Mapping[str, Floats]]) -> Iterator[str]:
