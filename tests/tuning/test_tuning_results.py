@@ -60,6 +60,11 @@ def test_a_difference_within_two_standard_errors_is_noise():
         assert verdicts == {5: "best", 2: "worse", 1: verdict}
 
 
+def test_where_nothing_was_repeated_no_difference_is_called_noise_or_not():
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.9}, 5: {(1.0, 0): 0.899}}).rows()
+    assert [row.verdict for row in rows] == ["best", "unclear", "unclear"]
+
+
 def test_the_corrected_error_rarely_calls_equal_candidates_different():
     random = np.random.default_rng(0)
     verdicts = []

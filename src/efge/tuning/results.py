@@ -43,7 +43,8 @@ class Row(NamedTuple):
     difference : float
         How much the best candidate is better on the same data.
     verdict : str
-        "best", "same" if the difference is noise, "worse", or why there is no score.
+        "best", "same" if the difference is noise, "worse", "unclear" if nothing was repeated that would tell, or why
+        there is no score.
     """
 
     candidate: Candidate
@@ -139,7 +140,7 @@ class Results:
         pooled = self._pooled_deviation(best)
         for key in ranked:
             difference, error = self._compare(best, key, pooled)
-            verdict = "best" if key == best else "same" if difference <= _NOISE * error else "worse"
+            verdict = "best" if key == best else _judge(difference, error)
             rows.append(self._row(key, difference, self.reasons.get(key, verdict) if not self.values[key] else verdict))
         return rows
 
@@ -190,6 +191,13 @@ class Results:
             return math.nan, math.nan
         sd = float(paired.std(ddof=1)) if len(paired) >= _MIN_PAIRED else pooled
         return float(paired.mean()), sd * math.sqrt(1 / len(paired) + self.overlap)
+
+
+def _judge(difference: float, error: float) -> str:
+    """Say whether a difference is noise; if nothing was repeated, nobody knows how large noise is."""
+    if math.isnan(error):
+        return "unclear"
+    return "same" if difference <= _NOISE * error else "worse"
 
 
 def _mean(values: npt.NDArray[Any]) -> float:

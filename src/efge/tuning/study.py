@@ -36,8 +36,8 @@ class Study:
     rows : list of Row
         Candidates, best first: `candidate`, mean `score` and its standard deviation `sd` over repeats or folds,
         `scores` of all metrics, `fraction` of the walks, number of `repeats`, `seconds` of a training, `difference`
-        from the best on the same data, and `verdict`: "best", "same" if the difference is noise, "worse", or why there
-        is no score.
+        from the best on the same data, and `verdict`: "best", "same" if the difference is noise, "worse", "unclear" if
+        nothing was repeated that would tell, or why there is no score.
     metric : str
         The metric that decides.
     advice : str
