@@ -340,8 +340,9 @@ def _component_factors(graph: Graph) -> npt.NDArray[np.float32]:
     [1.0, 1.0, 1.0, 1.0, 0.71, 0.71]
     """
     sizes = np.bincount(graph.components)
-    factors = np.sqrt(np.minimum(sizes / min(_WHOLE_COMPONENT, sizes.max()), 1))
-    return factors[graph.components].astype(np.float32)
+    factors = np.sqrt(np.minimum(sizes / min(_WHOLE_COMPONENT, sizes.max()), 1)).astype(np.float32)
+    by_node: npt.NDArray[np.float32] = factors[graph.components]
+    return by_node
 
 
 def _mean_length(vectors: npt.NDArray[np.float32]) -> float:
