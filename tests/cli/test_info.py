@@ -137,3 +137,9 @@ def test_labels_of_chosen_columns_are_used_by_every_command(write, tmp_path):
         assert_fails(done, "l.csv: a table of labels has a node and its class; got 3 columns (age, who, kind)")
         done = run(*command, *columns, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dim", [0, -3])
+def test_dimensions_of_an_estimate_are_positive(write, tmp_path, dim):
+    write("e.csv", "ann,bob\nbob,cid\n")
+    assert_fails(run("info", "e.csv", "--dim", dim, cwd=tmp_path), f"dim must be a positive integer; got {dim}")

@@ -130,6 +130,7 @@ def estimate_memory(
     for name, flag in (("weighted", weighted), ("directed", directed), ("mmap", mmap)):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} is True or False; got {flag!r}")
+    check_positive_integers(dim=model.dim)
     graph = None if graph is None else as_graph(graph)
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
     # Centers, contexts, and filtered vectors if there are any.
