@@ -34,6 +34,15 @@ def test_ambiguous_columns_are_asked_for_by_name(frame):
         efge.as_graph(frame(content))
 
 
+def test_advice_on_columns_names_the_function_that_takes_it():
+    events = pd.DataFrame({"a": ["x", "y"], "b": ["y", "z"], "weight": [1, 2], "date": ["5 May", "6 May"]})
+    with pytest.raises(efge.GraphError, match=r"source='a', target='b', weight='weight' \(--source.*efge\.as_graph"):
+        efge.EFGE().fit(events)
+    ratings = pd.DataFrame({"user": [1, 2], "movie": [2, 3]})
+    with pytest.warns(UserWarning, match=r"bipartite=True .*efge\.as_graph"), pytest.raises(efge.EvaluationError):
+        efge.recommendation(ratings, efge.HOPE(dim=2))
+
+
 @pytest.mark.parametrize("frame", FRAMES)
 def test_an_unread_numeric_column_is_pointed_out(frame):
     content = {"source": ["a", "b"], "target": ["b", "c"], "score": [0.5, 0.7], "note": ["x", "y"]}

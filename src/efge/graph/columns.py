@@ -131,8 +131,11 @@ def _is_ambiguous(head: Head, width: int) -> bool:
 
 
 def explain_ambiguity(head: Head, width: int) -> str:
-    """List the columns, and say how to choose those that are probably meant."""
-    return f"{count_columns(head.names, width)}; choose them, as {suggest_columns(head, width)}"
+    """List the columns, and say how to choose those that are probably meant.
+
+    Functions that take any graph, such as ``fit``, have no such options; :func:`efge.as_graph` has.
+    """
+    return f"{count_columns(head.names, width)}; choose them, as {suggest_columns(head, width)}, in efge.as_graph"
 
 
 def count_columns(names: Sequence[Any], width: int) -> str:
@@ -179,7 +182,7 @@ def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:
     listed, it = ", ".join(map(repr, names[:10])), "it is" if one else "one is"
     warn_user(
         f"{place}the {kind}{'' if one else 's'} {listed} {'is' if one else 'are'} ignored; if {it} the weight, pass "
-        f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted)",
+        f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted), to efge.as_graph",
     )
 
 

@@ -68,7 +68,7 @@ def warn_if_merged(ends: Rows, names: Names, columns: Sequence[Any] | None) -> N
     warn_user(
         f"{len(shared):,} names are in both columns, {first!r} and {second!r}, and became one node each, as {example};"
         " if these are different kinds of nodes, pass bipartite=True (--bipartite) to keep them apart as"
-        f" '{first}:{shared[0]}' and '{second}:{shared[0]}', otherwise bipartite=False (--one-kind)",
+        f" '{first}:{shared[0]}' and '{second}:{shared[0]}', otherwise bipartite=False (--one-kind), to efge.as_graph",
     )
 
 

@@ -121,7 +121,7 @@ def _explain_fields(first: list[str], second: list[str], header: bool, requested
     if header or requested is not None or any(map(is_number, first)):
         return explain_ambiguity(Head(named if header else (), second if header else first), len(first))
     by_number, by_name = (suggest_columns(head, len(first)) for head in (Head((), first), Head(named, second)))
-    choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}"
+    choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}, in efge.as_graph"
     return f"{count_columns(named, len(first))}; {choices}"
 
 
