@@ -439,10 +439,10 @@ def test_the_order_of_prone_is_a_number_and_that_of_line_a_word(folder):
 
 
 def test_a_header_read_as_nodes_gives_a_warning(folder):
-    (folder / "calls.csv").write_text("person,friend\nann,bob\nbob,cid\n")
+    (folder / "calls.csv").write_text("painter,muse\nann,bob\nbob,cid\n")
     done = run("info", "calls.csv", "--json", cwd=folder)
     assert json.loads(done.stdout)["nodes"] == 5
-    message = "'person' and 'friend' occur only in the first line; if it names the columns, pass header=True (--header)"
+    message = "'painter' and 'muse' occur only in the first line; if it names the columns, pass header=True (--header)"
     assert json.loads(done.stdout)["warnings"] == [message]
     assert f"calls.csv: {message}" in run("walks", "calls.csv", "-o", "w.txt", cwd=folder).stderr
     done = run("info", "calls.csv", "--json", "--header", cwd=folder)

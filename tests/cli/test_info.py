@@ -61,10 +61,10 @@ def test_a_bipartite_graph_has_two_sides(write):
 
 
 def test_what_looks_wrong_is_pointed_out(write):
-    path = write("e.csv", "person,friend\nann,bob\nbob,cid\nAnn,cid\n")
+    path = write("e.csv", "painter,muse\nann,bob\nbob,cid\nAnn,cid\n")
     done = run("info", path, "--json")
     warnings = json.loads(done.stdout)["warnings"]
-    assert warnings[0].startswith("'person' and 'friend' occur only in the first line")
+    assert warnings[0].startswith("'painter' and 'muse' occur only in the first line")
     advice = "if they are the same, write them in one way in the file"
     assert warnings[1] == f"names that differ only by case or blanks are different nodes: 'ann' and 'Ann'; {advice}"
     assert sum(line.startswith("looks wrong") for line in lines_of(run("info", path))) == 2

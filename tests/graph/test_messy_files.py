@@ -321,7 +321,7 @@ def test_the_rows_of_a_matrix_are_named_by_a_file(write):
 
 
 def test_a_header_that_was_read_as_nodes_is_pointed_out_in_python_too(write):
-    for text in ("person,friend\nann,bob\nbob,cid\n", "from_station\tto_station\nx\ty\ny\tz\n"):
+    for text in ("painter,muse\nann,bob\nbob,cid\n", "painter\tmuse\nx\ty\ny\tz\n"):
         path = write(text)
         with pytest.warns(UserWarning, match=r"occur only in the first line; .* pass header=True \(--header\)"):
             assert efge.read_graph(path).n_nodes == 5
@@ -405,3 +405,34 @@ def test_names_that_may_be_missing_values_or_one_number_are_pointed_out(write):
         assert message in run("info", write(text)).stdout
     with pytest.warns(UserWarning, match="the node '' has 2 edges and may be a missing value"):
         efge.as_graph(pd.DataFrame({"source": ["", ""], "target": ["a", "b"]}))
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["person_a,person_b", "user,friend", "Sender,Receiver", "author1,author2", "GENE_A,GENE_B", "from_id,to_id"],
+)
+def test_names_of_columns_above_words_are_a_header(tmp_path, header):
+    path = tmp_path / "e.csv"
+    path.write_text(f"{header}\nann,bob\nbob,tom\n")
+    with pytest.warns(UserWarning, match=r"line 1: '.*' and '.*' were read as names of columns; .*header=False"):
+        assert efge.read_graph(path).names.tolist() == ["ann", "bob", "tom"]
+    assert efge.read_graph(path, header=False).n_nodes == 5
+
+
+@pytest.mark.filterwarnings("ignore:.*occur only in the first line")
+@pytest.mark.parametrize(
+    "edges",
+    [
+        "user,friend\nann,bob\nbob,friend\n",
+        "gene1,gene2\ngene3,gene4\n",
+        "GENE1,GENE2\nGENE3,ann\n",
+        "gene_a,gene_b\ngene_c,ann\n",
+        "teacher,student\nparent,child\n",
+        "friend,ann\nbob,cid\n",
+        "user,friend\n",
+        "user friend\nann bob\n",
+    ],
+)
+def test_names_like_those_of_other_nodes_are_no_header(tmp_path, edges):
+    (tmp_path / "e.csv").write_text(edges)
+    assert efge.read_graph(tmp_path / "e.csv").n_edges == edges.count("\n")

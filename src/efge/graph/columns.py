@@ -182,7 +182,8 @@ def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:
     listed, it = ", ".join(map(repr, names[:10])), "it is" if one else "one is"
     warn_user(
         f"{place}the {kind}{'' if one else 's'} {listed} {'is' if one else 'are'} ignored; if {it} the weight, pass "
-        f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted), to efge.as_graph",
+        f"weight={names[0]!r} (--weight {_quote(str(names[0]))}), otherwise weighted=False (--unweighted), to"
+        " efge.as_graph",
     )
 
 

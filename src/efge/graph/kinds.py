@@ -32,6 +32,11 @@ _ROLES = frozenset({
     "mentee", "teacher", "student", "predator", "prey", "winner", "loser", "exporter", "importer", "supplier", "query",
     "hit", "match", "neighbor", "neighbour", "partner", "other", "ego", "alter",
 })  # fmt: skip
+# Words for what is often a node.
+_THINGS = frozenset({
+    "node", "vertex", "entity", "user", "person", "member", "author", "coauthor", "actor", "character", "gene",
+    "protein", "paper", "page", "city", "station", "airport", "account", "company",
+})  # fmt: skip
 # Whether a further node is a user or an item cannot be told from its name.
 NO_FURTHER_NODES = "nodes= (--nodes) and bipartite=True (--bipartite) do not go together; leave out one of them"
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
@@ -85,6 +90,26 @@ def _are_two_kinds(first: str, second: str) -> bool:
     kinds = [{word.lower() for word in _WORD.findall(name)} - _NO_KIND for name in (first, second)]
     kinds = [{word for word in words if len(word) > 1} for words in kinds]
     return all(kinds) and not kinds[0] & kinds[1] and not (kinds[0] | kinds[1]) & _ROLES
+
+
+def are_column_names(first: str, second: str) -> bool:
+    """Whether two texts are made of words for columns of nodes, with no more than a letter or digit beside them.
+
+    Examples
+    --------
+    >>> are_column_names("person_a", "person_b"), are_column_names("Sender", "Receiver"), are_column_names("ann", "bob")
+    (True, True, False)
+    """
+    return first != second and all(map(_names_column, (first, second)))
+
+
+def _names_column(text: str) -> bool:
+    words = {word.lower() for word in _WORD.findall(text) if len(word) > 1}
+    return (
+        re.fullmatch(r"[A-Za-z]+([ _-]?[A-Za-z]+)*[ _-]?\d?", text, re.ASCII) is not None
+        and words <= _THINGS | _ROLES | _NO_KIND
+        and not words.isdisjoint(_THINGS | _ROLES)
+    )
 
 
 def resolve_kinds(

@@ -87,7 +87,9 @@ def read_edge_list(
 ) -> Iterator[EdgeChunk]:
     """Read an edge list: each line has two names and possibly a weight."""
     head, chunks, separator = read_head(source, "edge")
-    layout = detect_layout(head, text_format._replace(delimiter=text_format.delimiter or separator), columns)
+    first = next(chunks)
+    chunks, sample = chain([first], chunks), first.data.tobytes()
+    layout = detect_layout(head, sample, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
     record.columns = layout.end_names(head[0])
     _encode_nodes(encoder, nodes, layout.delimiter)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from efge.errors import GraphError
+from efge.errors import GraphError, warn_user
 from efge.graph.columns import (
     Columns,
     Head,
@@ -16,6 +16,7 @@ from efge.graph.columns import (
     suggest_columns,
     warn_unread,
 )
+from efge.graph.kinds import are_column_names
 from efge.graph.text_lines import WHITESPACE, Line
 from efge.graph.text_numbers import NumberFormat
 
@@ -71,8 +72,11 @@ class Layout(NamedTuple):
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
 
 
-def detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) -> Layout:
-    """Return the layout of an edge list with these first lines; raise a GraphError if it is not clear."""
+def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, columns: Columns) -> Layout:
+    """Return the layout of an edge list with these first lines; raise a GraphError if it is not clear.
+
+    The sample is the beginning of the file, with these lines.
+    """
     place = head[0].place
     likely = range(2, 4) if columns.source is None else range(2, 1 << 31)
     delimiter = choose_delimiter(head[0], text_format.delimiter, likely)
@@ -81,6 +85,10 @@ def detect_layout(head: list[Line], text_format: TextFormat, columns: Columns) -
     header = text_format.header
     if header is None:
         header = columns.are_named or (delimiter != WHITESPACE and _looks_like_header(first, second))
+        if not header and delimiter != WHITESPACE and _is_unlike_nodes(first, second, sample):
+            header = True
+            what = f"{first[0]!r} and {first[1]!r} were read as names of columns"
+            warn_user(f"{place}: {what}; if they are nodes, pass header=False (--no-header) to efge.as_graph")
     if len(first) < 2 or _is_json(head[0].text):
         hint = _explain_content(first) or _suggest_delimiter(head[0].text)
         raise GraphError(f"{place}: an edge has two node names; got {len(first)} field{hint}")
@@ -179,6 +187,19 @@ def _looks_like_header(first: list[str], second: list[str]) -> bool:
     if len(second) != len(first) or any(map(is_number, first)):
         return False
     return all(map(_is_integer, second[:2])) or (len(second) > 2 and any(map(is_number, second)))
+
+
+def _is_unlike_nodes(first: list[str], second: list[str], sample: bytes) -> bool:
+    """Whether the first line has two names of columns, and the sample no name like them: a wrong guess drops an edge.
+
+    Beside gene_a and gene_b, a node is like them that is called gene, gene_c or gene7.
+    """
+    first = [field.strip() for field in first]
+    if len(first) != 2 or len(second) != 2 or not are_column_names(*first) or are_column_names(*second):
+        return False
+    stems = "|".join(re.sub("([A-Z]?[a-z]+|[A-Z]+).*", r"\1", field) for field in first)
+    similar = rf"(?<!\w)((?:{stems})(?:[ _-]?\d+|[ _-]\w+|[A-Z])?|{'|'.join(map(re.escape, first))})(?!\w)"
+    return len(re.findall(similar, sample.decode("utf-8", "replace"))) == 2
 
 
 def _is_integer(field: str) -> bool:
