@@ -80,12 +80,12 @@ def test_every_command_that_reads_a_graph_points_out_similar_names(write, tmp_pa
 
 
 def test_a_header_that_was_found_is_not_pointed_out(write, tmp_path):
-    path = write("e.csv", "src,dst\n00123,0456\n123,7\n7,123\n")
+    path = write("e.csv", "src,dst\n00123,0456\n124,7\n7,124\n")
     done = run("info", path, "--json")
     assert json.loads(done.stdout)["guessed"]["header"] == "yes: src, dst"
     assert json.loads(done.stdout)["warnings"] == []
     assert "occur only in the first line" not in run("walks", path, "-o", tmp_path / "w.txt").stderr
-    bare = write("bare.csv", "00123,0456\n123,7\n7,123\n")
+    bare = write("bare.csv", "00123,0456\n124,7\n7,124\n")
     for command in (("walks", bare, "-o", tmp_path / "b.txt"), ("convert-graph", bare, tmp_path / "b.efge")):
         assert "'00123' and '0456' occur only in the first line" in run(*command).stderr
 

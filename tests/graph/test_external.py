@@ -127,6 +127,7 @@ def test_the_memory_limit_does_not_change_the_file(write):
 CSV = "who;whom;often;note\nann;bob;2;x\nbob;cid;0.5;y\nann;bob;1;z\ndan;dan;3;\n"
 
 
+@pytest.mark.filterwarnings("ignore:.* are the same number")
 @pytest.mark.parametrize(
     ("name", "content", "options"),
     [

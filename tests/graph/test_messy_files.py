@@ -396,6 +396,8 @@ def test_weights_that_look_like_times_are_pointed_out(write):
 def test_names_that_may_be_missing_values_or_one_number_are_pointed_out(write):
     for text, message in (
         ("ann,nan\nbob,nan\n", "the node 'nan' has 2 edges and may be a missing value"),
+        ("ann,bob\nbob,NA\n", "the node 'NA' has 1 edge and may be a missing value; if it is one, leave this edge out"),
+        ("00001,2\n1,3\n", "'00001' and '1' are the same number, but different nodes"),
         ("1.0,2\n1,3\n", "'1.0' and '1' are the same number, but different nodes"),
         ("1e5,2\n100000,2\n", "'1e5' and '100000' are the same number"),
         ("ann,bob\nbob,cid\nAnn,cid\n", "names that differ only by case or blanks"),

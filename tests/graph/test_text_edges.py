@@ -158,6 +158,7 @@ def test_names_are_integers_only_if_all_are_plain(write, kind):
     assert read_graph(write("graph.txt", text)).names.tolist() == names
 
 
+@pytest.mark.filterwarnings("ignore:.* are the same number")
 @pytest.mark.parametrize("word", ["x", "007", "-0", str(2**63), "\u00e9"])
 @pytest.mark.parametrize("chunk_size", [1000, 1 << 21])
 def test_a_single_word_makes_all_names_text_and_keeps_their_order(write, monkeypatch, word, chunk_size):
@@ -350,6 +351,7 @@ def test_quoted_csv_reads_like_the_slow_twin(write, terminator, edges, directed)
     check_against_twin(graph, edges, directed)
 
 
+@pytest.mark.filterwarnings("ignore:.* are the same number")
 @given(st.lists(st.tuples(WORDS, WORDS, WEIGHTS), min_size=1, max_size=40), st.integers(1, 60))
 def test_the_chunk_size_does_not_change_the_graph(write, edges, chunk_size):
     path = write("graph.tsv", rows_text(edges, "\t"))

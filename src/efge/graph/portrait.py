@@ -17,9 +17,9 @@ from efge.graph.names import all_integers
 MAX_COMPARED = 100_000
 # Number of similar names that a warning lists.
 _MAX_LISTED = 3
-# Numbers that are written as no integer is; and what programs write for a missing value, but for NA, which is Namibia.
+# Numbers, which may be written as no integer is; and what programs write for a missing value. NA may also be Namibia.
 _DECIMAL = re.compile(r"-?[0-9]{1,15}(\.[0-9]{0,15})?([eE]\+?[0-9]{1,2})?", re.ASCII)
-_MISSING = ("", "nan", "NaN", "None", "<NA>", "NaT", "null", "NULL", "N/A", "#N/A")
+_MISSING = ("", "nan", "NaN", "None", "<NA>", "NaT", "null", "NULL", "N/A", "#N/A", "NA")
 
 
 def side_sizes(graph: Graph) -> tuple[int, int] | None:
@@ -61,12 +61,14 @@ def describe_numbers(names: Iterable[Hashable]) -> str | None:
     --------
     >>> describe_numbers(["1.0", "2", "1", "1e5"])
     "'1.0' and '1' are the same number, but different nodes; write the names in one way in the file"
+    >>> describe_numbers(["7", "007", "00", "08"])
+    "'007' and '7' are the same number, but different nodes; write the names in one way in the file"
     """
     texts = [name for name in names if isinstance(name, str) and _DECIMAL.fullmatch(name)]
-    written = {float(text): text for text in texts if text.lstrip("-").isdecimal()}
-    twins = [
-        (text, written[float(text)]) for text in texts if not text.lstrip("-").isdecimal() and float(text) in written
-    ]
+    # The shortest integer is the one without leading zeros.
+    integers = sorted((text for text in texts if text.lstrip("-").isdecimal()), key=len, reverse=True)
+    written = {float(text): text for text in integers}
+    twins = [(text, written[float(text)]) for text in texts if written.get(float(text), text) != text]
     if not twins:
         return None
     more = f", and so are {len(twins) - 1:,} other pairs" if len(twins) > 1 else ""
@@ -89,11 +91,12 @@ def describe_missing(graph: Graph) -> str | None:
     """
     names = set() if graph.names.dtype != object else set(graph.names.tolist())
     name = next((name for name in _MISSING if name in names), None)
-    if name is None:
+    if name is None or (name == "NA" and all(isinstance(code, str) and len(code) == 2 for code in names)):
         return None
     row = int(graph.rows([name])[0])
     degree = int(np.count_nonzero(graph.indices == row)) + int(graph.degrees[row]) * graph.directed
-    return f"the node {name!r} has {degree:,} edges and may be a missing value; if it is one, leave these edges out"
+    edges, these = ("edge", "this edge") if degree == 1 else ("edges", "these edges")
+    return f"the node {name!r} has {degree:,} {edges} and may be a missing value; if it is one, leave {these} out"
 
 
 def describe_names(graph: Graph, record: ReadingRecord, limit: int | None = None) -> list[str]:
