@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import efge
-from efge.evaluation.labels import as_targets, read_labels
+from efge.evaluation.labels import as_targets, read_labels, read_matching_labels
 from helpers import blobs
 
 
@@ -130,3 +130,14 @@ def test_a_first_field_that_names_ids_is_a_header(tmp_path, header):
     path = tmp_path / "labels.csv"
     path.write_text(f"{header}\nann,x\nbob,y\n")
     assert read_labels(path) == {"ann": ("x",), "bob": ("y",)}
+
+
+@pytest.mark.parametrize("kind", [int, "n{}".format])
+def test_a_list_of_edges_in_place_of_classes_gives_a_warning(tmp_path, kind):
+    names = [kind(number) for number in range(40)]
+    path = tmp_path / "labels.txt"
+    path.write_text("".join(f"{names[i]} {names[i // 3]}\n" for i in range(1, 40)))
+    with pytest.warns(UserWarning, match=r"labels.txt: this looks like a list of edges.*14 of 14 classes are names"):
+        read_matching_labels(path, efge.Embedding(np.eye(40), names).names)
+    path.write_text("".join(f"{name} {i % 5}\n" for i, name in enumerate(names)))
+    assert len(read_matching_labels(path, efge.Embedding(np.eye(40), names).names)) == 40

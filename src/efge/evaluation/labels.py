@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.embedding.embedding import Embedding
-from efge.errors import EvaluationError, GraphError, check_types
+from efge.errors import EvaluationError, GraphError, check_types, warn_user
 from efge.graph.names import Names, match_types, name_array, normalize_name, parse_names
 from efge.graph.text_tables import Table, read_table
 
@@ -112,7 +112,17 @@ def read_matching_labels(path: str | os.PathLike[str], known: Names, **options: 
     {1: ('red',), 'ann': ('blue',)}
     """
     found = read_labels(path, **options)
+    _warn_if_edges(path, found, known)
     return dict(zip(match_types(name_array(found), known).tolist(), found.values(), strict=True))
+
+
+def _warn_if_edges(path: str | os.PathLike[str], labels: NamedLabels, known: Names) -> None:
+    """Warn if there are many classes for so few nodes, and most have the names of nodes."""
+    classes = {str(label) for found in labels.values() for label in found}
+    shared = classes.intersection(map(str, known.tolist())) if 4 * len(classes) > len(labels) else set()
+    if len(classes) > 2 and 2 * len(shared) > len(classes):
+        what = f"{len(shared):,} of {len(classes):,} classes are names of nodes"
+        warn_user(f"{path}: this looks like a list of edges, not of nodes and their classes: {what}")
 
 
 def _parse_values(values: Sequence[Any]) -> list[Any]:
