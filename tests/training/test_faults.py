@@ -267,7 +267,10 @@ def test_training_that_needs_more_memory_than_the_limit_is_refused_with_advice(w
     assert message.startswith("efge: this needs 1,")
     dim = int(message.partition("try --dim ")[2])
     assert run(workdir, *limited, "300M", "--dim", dim, "--propagate", "auto").returncode == 0
-    assert "the graph alone needs more; raise the limit" in error_line(run(workdir, *limited, "100 MiB"))
+    message = error_line(run(workdir, *limited, "100 MiB"))
+    assert "(Python and its libraries 185 MB, vectors " in message
+    assert message.endswith("; Python and its libraries alone need more; raise the limit\n")
+    assert "the graph alone needs more; raise the limit" in error_line(run(workdir, *limited, "185010000"))
 
 
 def test_memory_estimated_from_sizes_equals_that_of_the_graph():

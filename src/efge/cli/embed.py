@@ -271,12 +271,18 @@ def _check_memory(graph: Graph, estimator: Any, limit_text: str, mmap: bool) -> 
     if not memory.mapped:
         remedies += ["--partitions 16"] if "partitions" in estimator.get_params() and fits(partitions=16) else []
         remedies += ["--mmap"] if fits(mmap=True) else []
-    advice = (
-        f"try {', or '.join(remedies)}"
-        if remedies
-        else ("the graph alone needs more; raise the limit, or choose a smaller graph")
-    )
-    parts = {"vectors": memory.tables, "the graph": memory.graph, "walks": memory.walks}
+    if remedies:
+        advice = f"try {', or '.join(remedies)}"
+    elif limit <= memory.program:
+        advice = "Python and its libraries alone need more; raise the limit"
+    else:
+        advice = "the graph alone needs more; raise the limit, or choose a smaller graph"
+    parts = {
+        "Python and its libraries": memory.program,
+        "vectors": memory.tables,
+        "the graph": memory.graph,
+        "walks": memory.walks,
+    }
     listing = ", ".join(f"{name} {format_bytes(count)}" for name, count in parts.items())
     needed = f"this needs {format_bytes(memory.peak)} of memory ({listing})"
     raise ValueError(f"{needed}, but the limit is {limit_text}; {advice}")
