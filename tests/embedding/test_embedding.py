@@ -163,3 +163,8 @@ def test_a_name_in_another_case_is_suggested_in_large_embeddings_too(size):
     embedding = Embedding(np.ones((size, 1)), [f"Node {number}" for number in range(size)])
     with pytest.raises(KeyError, match="similar names: 'Node 7'"):
         embedding["node 7 "]
+
+
+def test_a_name_without_its_kind_is_completed():
+    with pytest.raises(KeyError, match=r"no node named 7 .*similar names: 'user:7', 'item:7'"):
+        Embedding(np.eye(3), ["user:7", "item:7", "user:17"])[7]

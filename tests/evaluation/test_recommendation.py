@@ -81,7 +81,8 @@ def test_the_same_seed_gives_the_same_scores():
 def test_named_users_are_those_of_a_graph_that_is_not_bipartite():
     edges = [*purchases(30.0), ("u0", "u1"), ("u1", "u2")]
     with pytest.raises(
-        efge.EvaluationError, match="users and items are the sides of a bipartite graph with cycles; name"
+        efge.EvaluationError,
+        match="users and items are the sides of a bipartite graph with cycles; name the users by users=",
     ):
         recommendation(edges, efge.NetMF(dim=8))
     users = [f"u{number}" for number in range(200)]

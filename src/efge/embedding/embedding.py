@@ -177,7 +177,8 @@ class Embedding(Conversions):
             return ""
         known = {str(other).strip().lower(): other for other in self.names.tolist()}
         text = str(name)[:100].strip().lower()
-        close = [text] if text in known else []
+        # With two kinds of nodes, 7 is named user:7.
+        close = [text] if text in known else [other for other in known if other.endswith(f":{text}")][:3]
         if not close and len(self) <= _MAX_SUGGESTED_FROM:
             close = get_close_matches(text, known, n=3)
         return f"; similar names: {', '.join(repr(known[text]) for text in close)}" if close else ""

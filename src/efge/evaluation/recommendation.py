@@ -127,7 +127,7 @@ def _find_users(graph: Graph, users: Iterable[Hashable] | None) -> npt.NDArray[n
     sides = two_kinds(graph)
     if sides is None:
         raise EvaluationError(
-            f"users and items are the sides of a bipartite graph with cycles; name users in {graph!r}"
+            f"users and items are the sides of a bipartite graph with cycles; name the users by users=, in {graph!r}"
         )
     return np.asarray((sides == 0) | (sides == NO_SIDE))
 
