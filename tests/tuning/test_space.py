@@ -84,5 +84,5 @@ def test_a_space_that_makes_no_sense_is_an_error(space, message):
 def test_a_file_that_makes_no_sense_is_an_error_with_its_name(write, text, message):
     with pytest.raises(efge.EvaluationError, match=message):
         make_candidates(write("space.toml", text))
-    with pytest.raises(efge.EvaluationError, match=r"nowhere\.toml: No such file"):
+    with pytest.raises(efge.EvaluationError, match=r"nowhere\.toml: no such file"):
         make_candidates("nowhere.toml")

@@ -68,6 +68,8 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
     try:
         text = path.read_text("utf-8")
         content = parse_json(text) if path.suffix == ".json" else parse_toml(text)
+    except FileNotFoundError:
+        raise ValueError(f"{path}: no such file") from None
     except OSError as error:
         raise ValueError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:

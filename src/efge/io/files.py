@@ -53,7 +53,8 @@ def open_input(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             raw = sys.stdin.buffer if path == "-" else stack.enter_context(Path(path).open("rb"))
             stream = _CheckedReader(cast(io.BufferedReader, raw), label)
         except FileNotFoundError:
-            raise GraphError(f"{label}: no such file") from None
+            hint = "; files are not downloaded, so save it to the disk first" if "://" in label else ""
+            raise GraphError(f"{label}: no such file{hint}") from None
         except IsADirectoryError:
             raise GraphError(f"{label}: this is a directory, not a file") from None
         except PermissionError:

@@ -160,6 +160,8 @@ def _from_file(path: Path) -> list[Candidate]:
     try:
         text = path.read_text("utf-8")
         content = parse_json(text) if path.suffix == ".json" else parse_toml(text)
+    except FileNotFoundError:
+        raise EvaluationError(f"{path}: no such file") from None
     except OSError as error:
         raise EvaluationError(f"{path}: {error.strerror or error}") from None
     except ValueError as error:
