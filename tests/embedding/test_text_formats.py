@@ -89,6 +89,14 @@ def test_word2vec_files_are_exchanged_with_gensim(tmp_path, binary, embedding):
     assert Embedding.load(again, names=str) == embedding
 
 
+@pytest.mark.parametrize("name", ["v.bin", "v.txt"])
+def test_gensim_finds_names_with_blanks_by_their_escapes(tmp_path, name):
+    keyed = pytest.importorskip("gensim.models").KeyedVectors
+    Embedding(np.eye(2), ["ann b", "cid"]).save(tmp_path / name)
+    theirs = keyed.load_word2vec_format(str(tmp_path / name), binary=name == "v.bin")
+    assert theirs["ann\\u0020b"].tolist() == [1, 0]
+
+
 @pytest.mark.parametrize(
     ("name", "text"),
     [
