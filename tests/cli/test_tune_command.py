@@ -129,7 +129,7 @@ def test_a_printed_command_has_switches_as_they_are_declared():
     [
         (("tune", "club.csv", "-o", "s", "--budget", "soon"), "a time is a number followed by s, min or h"),
         (("tune", "club.csv", "-o", "s", "--fits", "0"), "fits must be a positive integer; got 0"),
-        (("tune", "club.csv", "-o", "s", "--space", "no.toml"), "no.toml: No such file"),
+        (("tune", "club.csv", "-o", "s", "--space", "no.toml"), "no.toml: no such file"),
         (("embed", "club.csv", "-o", "v.npz", "--tune", "--window", "3"), "--tune chooses --window itself"),
         (("embed", "club.csv", "-o", "v.npz", "--tune", "-m", "poisson"), "--tune chooses --model itself"),
     ],
