@@ -25,6 +25,7 @@ import figures_quality
 import figures_recommending
 import figures_scaling
 import figures_scores
+import figures_time_to_quality
 import figures_trials
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -39,6 +40,7 @@ BLOCKS: dict[str, Callable[[], str]] = {
     **figures_recommending.BLOCKS,
     **figures_scaling.BLOCKS,
     **figures_scores.BLOCKS,
+    **figures_time_to_quality.BLOCKS,
     **figures_trials.BLOCKS,
 }
 
