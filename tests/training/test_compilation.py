@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import networkx as nx
@@ -91,8 +93,14 @@ def test_modules_of_the_current_folder_are_not_imported(tmp_path, monkeypatch):
 def test_a_process_that_takes_too_long_is_stopped(monkeypatch):
     monkeypatch.setattr(compilation, "_MAX_SECONDS", 0.1)
     process = start_python("import time; time.sleep(60)")
+    other = start_python("import time; time.sleep(60)")
+    atexit.register(compilation._stop, other)
+    kept = weakref.ref(other)
+    del other
     compilation._wait(process)
     assert process.returncode
+    # The other one is still to be stopped when this process ends.
+    compilation._stop(kept())
 
 
 INTERRUPTED = """

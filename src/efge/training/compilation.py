@@ -53,7 +53,7 @@ def _wait(process: subprocess.Popen[bytes]) -> None:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    atexit.unregister(_stop)
+    """Stop a process; nothing happens if it has ended."""
     process.kill()
     process.wait()
 
