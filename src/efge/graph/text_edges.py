@@ -15,10 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.errors import GraphError, warn_user
-from efge.graph.columns import (
-    Columns,
-    is_number,
-)
+from efge.graph.columns import Columns, is_number
 from efge.graph.conversion import ReadingRecord
 from efge.graph.encoders import FieldEncoder, PreparedFields, Rows
 from efge.graph.graph import Weights

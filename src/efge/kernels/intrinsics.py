@@ -22,6 +22,13 @@ def high_product(typing_context, a, b):
     return types.uint64(types.uint64, types.uint64), generate
 
 
+def emit_prefetch(builder, pointer):
+    """Add an instruction that requests the cache line of a pointer, for intrinsics that compute addresses."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _INT32, _INT32, _INT32])
+    function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+    builder.call(function, [builder.bitcast(pointer, _BYTE_POINTER), _READ, _KEEP_IN_ALL_LEVELS, _DATA])
+
+
 @intrinsic
 def prefetch(typing_context, array, position):
     """Request the cache line of array.ravel()[position] without waiting for it; the array must be contiguous.
@@ -31,10 +38,7 @@ def prefetch(typing_context, array, position):
 
     def generate(context, builder, signature, args):
         data = context.make_array(signature.args[0])(context, builder, args[0]).data
-        address = builder.bitcast(builder.gep(data, [args[1]]), _BYTE_POINTER)
-        function_type = ir.FunctionType(ir.VoidType(), [_BYTE_POINTER, _INT32, _INT32, _INT32])
-        function = cgutils.get_or_insert_function(builder.module, function_type, "llvm.prefetch.p0")
-        builder.call(function, [address, _READ, _KEEP_IN_ALL_LEVELS, _DATA])
+        emit_prefetch(builder, builder.gep(data, [args[1]]))
         return context.get_dummy_value()
 
     return types.void(array, types.int64), generate

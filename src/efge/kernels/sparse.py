@@ -12,6 +12,7 @@ from numba.extending import intrinsic
 
 from efge.kernels.caching import entry_point
 from efge.kernels.common import CACHE_LINE, ONE, U
+from efge.kernels.intrinsics import emit_prefetch
 
 # A row of x is requested this many entries before it is needed.
 _AHEAD = 16
@@ -54,7 +55,8 @@ class _Rows:
         builder = self.builder
         with cgutils.for_range_slice(builder, begin, end, ir.Constant(_INT64, 1), inc=True) as (entry, _):
             ahead = builder.add(entry, ir.Constant(_INT64, _AHEAD))
-            self._prefetch(self._index(builder.select(builder.icmp_signed("<", ahead, self.last), ahead, self.last)))
+            ahead = builder.select(builder.icmp_signed("<", ahead, self.last), ahead, self.last)
+            emit_prefetch(builder, self.pointer(0, self._index(ahead)))
             row = self.load(0, self._index(entry))
             if weighted:
                 row = self.times(builder.fpext(builder.load(builder.gep(self.weights, [entry])), ir.DoubleType()), row)
@@ -63,13 +65,6 @@ class _Rows:
     def _index(self, entry):
         index = self.builder.load(self.builder.gep(self.indices, [entry]))
         return index if index.type == _INT64 else self.builder.zext(index, _INT64)
-
-    def _prefetch(self, row):
-        byte = ir.IntType(8).as_pointer()
-        kind = ir.FunctionType(ir.VoidType(), [byte, _INT32, _INT32, _INT32])
-        function = cgutils.get_or_insert_function(self.builder.module, kind, "llvm.prefetch.p0")
-        how = [ir.Constant(_INT32, value) for value in (0, 3, 1)]
-        self.builder.call(function, [self.builder.bitcast(self.pointer(0, row), byte), *how])
 
 
 @intrinsic
