@@ -188,13 +188,12 @@ def long_command(cluster, folder):
     (folder / "graph.txt").write_text("".join(f"{u} {v}\n" for u, v in GRAPH.edges))
     command = [sys.executable, "-m", "efge", "embed", "graph.txt", "-o", "v.npz", "--dim", "16", "--partitions", "2"]
     command += ["--walks-per-node", "100000", "--cluster", cluster.address]
-    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        assert "training" in process.stderr.readline()
-        yield process
-    finally:
-        process.kill()
-        process.wait()
+    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert "training" in process.stderr.readline()
+            yield process
+        finally:
+            process.kill()
 
 
 def test_a_signal_stops_a_command_on_a_cluster_in_one_line(cluster, tmp_path):

@@ -110,6 +110,7 @@ class ClusterEngine:
         self._cleanup = ExitStack()
         self._ray = _connect(self._address, self._cleanup)
         self._head, self._next_look = _head_address(self._ray, self._address), 0.0
+        self._tasks: dict[Callable[..., Any], Any] = {}
         self._refs: list[list[Ref]] = [[], []]
         return self
 
@@ -121,8 +122,11 @@ class ClusterEngine:
 
     def _remote(self, function: Callable[..., Any], returns: int = 1, cores: int = 1) -> Remote:
         """Return the function as a task that is repeated if it is lost, but not if it raises an error."""
-        task = self._ray.remote(max_retries=_MAX_RETRIES, num_returns=returns, num_cpus=cores)(function)
-        remote: Remote = task.remote
+        if function not in self._tasks:
+            # The first call stores the function on the head node; if that is lost, Ray waits there and never returns.
+            self._look_now()
+            self._tasks[function] = self._ray.remote(max_retries=_MAX_RETRIES)(function)
+        remote: Remote = self._tasks[function].options(num_returns=returns, num_cpus=cores).remote
         return remote
 
     def _get(self, refs: Any) -> Any:
@@ -183,10 +187,13 @@ class ClusterEngine:
         ref: Ref = self._ray.put(walker)
         return ref
 
-    def _machines(self) -> list[dict[str, float]]:
-        """Return the resources of the machines that can run tasks; the head node is asked for them."""
+    def _look_now(self) -> None:
         self._next_look = 0.0
         self._check_head()
+
+    def _machines(self) -> list[dict[str, float]]:
+        """Return the resources of the machines that can run tasks; the head node is asked for them."""
+        self._look_now()
         alive = [node["Resources"] for node in self._ray.nodes() if node["Alive"]]
         return [node for node in alive if node.get("CPU", 0) >= 1]
 
