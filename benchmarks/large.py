@@ -78,8 +78,9 @@ def held_out_auc(vectors: Any, graph: efge.Graph, held_out: Any, random: np.rand
     from sklearn.metrics import roc_auc_score
 
     pairs = np.vstack([held_out, random.integers(graph.n_nodes, size=held_out.shape)])
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)
-    scores = np.einsum("ij,ij->i", unit[pairs[:, 0]], unit[pairs[:, 1]])
+    one, other = vectors[pairs[:, 0]], vectors[pairs[:, 1]]
+    lengths = np.linalg.norm(one, axis=1) * np.linalg.norm(other, axis=1)
+    scores = np.einsum("ij,ij->i", one, other) / np.maximum(lengths, 1e-9)
     return float(roc_auc_score(np.arange(len(pairs)) < len(held_out), scores))
 
 

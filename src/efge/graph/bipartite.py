@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from efge.graph.graph import Graph
+from efge.kernels.csr import find_sides
 
 # The side of a node without edges, which could be on either.
 NO_SIDE = -1
@@ -24,25 +25,10 @@ def two_sides(graph: Graph) -> npt.NDArray[np.int8] | None:
     [0, 1, 0, 1]
     >>> two_sides(efge.as_graph([("a", "b"), ("b", "c"), ("c", "a")]))
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import connected_components
-
     n = graph.n_nodes
-    sources = np.repeat(np.arange(n), graph.degrees)
-    # Each node is there twice, and each edge leads from a first copy to a second one. A path from a node's first copy
-    # to its second one is a cycle of odd length.
-    rows = np.concatenate([sources, graph.indices]).astype(np.int64)
-    columns = np.concatenate([graph.indices, sources]).astype(np.int64) + n
-    cover = coo_array((np.ones(len(rows), bool), (rows, columns)), shape=(2 * n, 2 * n)).tocsr()
-    labels = connected_components(cover, directed=False)[1]
-    if (labels[:n] == labels[n:]).any():
-        return None
-    first = np.unique(graph.components, return_index=True)[1]
-    sides: npt.NDArray[np.int8] = (labels[:n] != labels[first][graph.components]).astype(np.int8)
-    linked = np.zeros(n, bool)
-    linked[rows] = True
-    sides[~linked] = NO_SIDE
-    return sides
+    parents = np.empty(2 * n, np.uint32 if 2 * n < 2**32 else np.uint64)
+    sides = np.full(n, NO_SIDE, np.int8)
+    return sides if find_sides(graph.indptr, graph.indices, parents, sides) else None
 
 
 def two_kinds(graph: Graph) -> npt.NDArray[np.int8] | None:

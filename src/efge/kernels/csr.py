@@ -161,6 +161,13 @@ def _root(parents, node):
     return node
 
 
+@helper
+def _join(parents, one, two):
+    """Make one tree of those of two nodes; its root is the smallest of its nodes."""
+    first, second = _root(parents, one), _root(parents, two)
+    parents[max(first, second)] = min(first, second)
+
+
 @entry_point
 def label_components(indptr, indices, parents, labels):
     """Number the components by their first nodes."""
@@ -169,16 +176,40 @@ def label_components(indptr, indices, parents, labels):
         parents[row] = row
     for row in range(rows):
         for entry in range(U(indptr[row]), U(indptr[row + ONE])):
-            one, two = _root(parents, row), _root(parents, U(indices[entry]))
-            # The first node of a component is its root.
-            parents[max(one, two)] = min(one, two)
+            _join(parents, row, U(indices[entry]))
     count = 0
     for row in range(rows):
         if parents[row] == row:
+            # The first node of a component is its root.
             labels[row] = count
             count += 1
         else:
             labels[row] = labels[_root(parents, row)]
+
+
+@entry_point
+def find_sides(indptr, indices, parents, sides):
+    """Find the side of each node, 0 or 1, so that every edge joins the two; return whether there are such sides.
+
+    Each node is there twice, in twice as many `parents`, and each edge joins a first copy and a second one: a path from
+    a node's first copy to its second one is a cycle of odd length. A node without edges keeps the side that it has.
+    """
+    rows = U(indptr.shape[0] - 1)
+    for copy in range(U(parents.shape[0])):
+        parents[copy] = copy
+    for row in range(rows):
+        for entry in range(U(indptr[row]), U(indptr[row + ONE])):
+            neighbor = U(indices[entry])
+            _join(parents, row, neighbor + rows)
+            _join(parents, row + rows, neighbor)
+            if _root(parents, row) == _root(parents, row + rows):
+                return False
+    for row in range(rows):
+        own, other = _root(parents, row), _root(parents, row + rows)
+        if other < rows:
+            # The first node of a component is the root of its own side.
+            sides[row] = own > other
+    return True
 
 
 @entry_point

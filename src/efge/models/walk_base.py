@@ -17,6 +17,7 @@ from efge.errors import TrainingError, check_folder_path, check_types
 from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import neighborhood_digests
+from efge.graph.predictability import measure_predictability
 from efge.models.base import NodeEmbedder
 from efge.models.diagnostics import diagnose, warn_if_poor
 from efge.models.starting import start_vectors
@@ -152,6 +153,8 @@ class WalkEmbedder(NodeEmbedder):
         storage = TableStorage(mmap, workdir, cluster)
         clustered = storage.cluster is not None
         start = None if init is None else start_vectors(init, walks.graph, settings, family, clustered)
+        # The diagnostics need this figure. Found now, its memory is free again when the tables are made.
+        measure_predictability(walks.graph)
         try:
             with reporting_fit(progress) as report:
                 trained = _train(walks, family, settings, report, checkpoints, storage, start)
