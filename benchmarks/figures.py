@@ -18,6 +18,7 @@ from pathlib import Path
 
 import figures_bench
 import figures_choosing
+import figures_large
 import figures_newnodes
 import figures_precision
 import figures_predictability
@@ -33,6 +34,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCKS: dict[str, Callable[[], str]] = {
     **figures_bench.BLOCKS,
     **figures_choosing.BLOCKS,
+    **figures_large.BLOCKS,
     **figures_newnodes.BLOCKS,
     **figures_precision.BLOCKS,
     **figures_predictability.BLOCKS,
