@@ -8,6 +8,7 @@ is random.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -18,7 +19,10 @@ from efge.graph.bipartite import two_sides
 from efge.graph.graph import Graph
 from efge.graph.neighborhoods import are_edges
 from efge.kernels import csr as kernel
+from efge.kernels.common import CACHE_LINE
+from efge.kernels.sparse import combine_rows
 from efge.linalg import scale_by_power_of_two
+from efge.system import available_threads
 
 # SciPy is imported where it is used: small graphs need none of it.
 if TYPE_CHECKING:
@@ -37,8 +41,10 @@ _MIN_EDGES = 300
 _MIN_SHARE = 0.25
 # Paths of 11 + 12 = 23 edges: long ones find large communities, and an odd number joins the sides of a bipartite graph.
 _STEPS = 11
-# Random vectors estimate the number of paths; they are multiplied some columns at a time, which saves memory.
-_DIMENSIONS, _COLUMNS = 32, 16
+# Random vectors estimate the number of paths; they are multiplied in blocks of columns, which saves memory.
+_DIMENSIONS = 32
+# Rows of a product that a thread computes at a time.
+_ROWS = 1 << 13
 # The smallest positive float.
 _SMALLEST = 5e-324
 # Figures of graphs that are still in use: several models may be fitted to the same one.
@@ -62,7 +68,7 @@ class _Edges(NamedTuple):
         return _Edges(self.first[rows], self.second[rows], self.weights[rows])
 
 
-def measure_predictability(graph: Graph) -> float | None:
+def measure_predictability(graph: Graph, threads: int | None = None) -> float | None:
     """Return the probability that two held-out edges are told from the same two with exchanged ends.
 
     It is .5 if the links are random beyond the degrees of the nodes, and near 1 if they follow from the other links.
@@ -80,7 +86,8 @@ def measure_predictability(graph: Graph) -> float | None:
     >>> measure_predictability(as_graph(nx.balanced_tree(2, 9)))
     """
     if graph not in _KNOWN:
-        _KNOWN[graph] = None if graph._file is not None or graph.n_edges < _MIN_EDGES else _measure(graph)
+        is_measured = graph._file is None and graph.n_edges >= _MIN_EDGES
+        _KNOWN[graph] = _measure(graph, threads or available_threads()) if is_measured else None
     return _KNOWN[graph]
 
 
@@ -102,7 +109,7 @@ def describe_randomness(predictability: float | None) -> str | None:
     )
 
 
-def _measure(graph: Graph) -> float | None:
+def _measure(graph: Graph, threads: int) -> float | None:
     random = np.random.Generator(np.random.PCG64(0))
     matrix, _ = scale_by_power_of_two(graph.to_scipy())
     links, edges = _links_and_edges(graph, matrix, random)
@@ -120,7 +127,8 @@ def _measure(graph: Graph) -> float | None:
         # Edges that are too light to be ever drawn get a chance, so that there are enough.
         chances = edges.weights + np.finfo(np.float32).tiny
         held_out = edges.take(random.choice(n_edges, n_held_out, replace=False, p=chances / chances.sum()))
-        gains.append(_compare(_step_matrix(links, held_out), _draw_exchanges(graph, held_out, random), random))
+        exchanges = _draw_exchanges(graph, held_out, random)
+        gains.append(_compare(_step_matrix(links, held_out), exchanges, random, threads))
     gain = np.concatenate(gains)
     return float(((gain > 0) + (gain == 0) / 2).mean()) if len(gain) >= _MIN_EDGES else None
 
@@ -199,18 +207,35 @@ def _step_matrix(links: csr_array, held_out: _Edges) -> tuple[csr_array, Floats]
     return kept.astype(np.float32), scale.astype(np.float32)
 
 
-def _compare(step_matrix: tuple[csr_array, Floats], exchanges: Rows, random: np.random.Generator) -> Floats:
+def _compare(
+    step_matrix: tuple[csr_array, Floats], exchanges: Rows, random: np.random.Generator, threads: int
+) -> Floats:
     """Return by how much more paths join the real edges than the exchanged ones, in proportion to the degrees."""
     steps, scale = step_matrix
+    a, b, c, d = exchanges.T
     gains = np.zeros(len(exchanges), np.float32)
-    for _ in range(_DIMENSIONS // _COLUMNS):
-        before = random.standard_normal((len(scale), _COLUMNS), np.float32)
-        for _ in range(_STEPS):
-            before = steps @ before
-        after = (steps @ before) * scale[:, None]
-        before *= scale[:, None]
-        a, b, c, d = exchanges.T
-        # The sum over real edges minus that over exchanged ones: (a - c) times (b - d), in both directions.
-        gains += ((before[a] - before[c]) * (after[b] - after[d])).sum(axis=1)
-        gains += ((after[a] - after[c]) * (before[b] - before[d])).sum(axis=1)
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(_DIMENSIONS // CACHE_LINE):
+            before = random.standard_normal((len(scale), CACHE_LINE), np.float32)
+            for _ in range(_STEPS):
+                before = _multiply(steps, before, pool)
+            after = _multiply(steps, before, pool) * scale[:, None]
+            before *= scale[:, None]
+            # The sum over real edges minus that over exchanged ones: (a - c) times (b - d), in both directions.
+            gains += ((before[a] - before[c]) * (after[b] - after[d])).sum(axis=1)
+            gains += ((after[a] - after[c]) * (before[b] - before[d])).sum(axis=1)
     return gains
+
+
+def _multiply(matrix: csr_array, block: Floats, pool: ThreadPoolExecutor) -> Floats:
+    """Return the product with a block of columns; threads share its rows, without an effect on any bit."""
+    product, scales = np.empty_like(block), np.ones(len(block))
+    arrays = matrix.indptr.astype(np.int64, copy=False), matrix.indices, matrix.data
+
+    def fill(begin: int) -> None:
+        end = min(begin + _ROWS, len(block))
+        # The kernel multiplies by the matrix plus the identity; the second factor takes the block off again.
+        combine_rows(*arrays, scales, (1.0, -1.0, 0.0), block, block, product, product, begin, end)
+
+    list(pool.map(fill, range(0, len(block), _ROWS)))
+    return product

@@ -154,7 +154,7 @@ class WalkEmbedder(NodeEmbedder):
         clustered = storage.cluster is not None
         start = None if init is None else start_vectors(init, walks.graph, settings, family, clustered)
         # The diagnostics need this figure. Found now, its memory is free again when the tables are made.
-        measure_predictability(walks.graph)
+        measure_predictability(walks.graph, walks.threads)
         try:
             with reporting_fit(progress) as report:
                 trained = _train(walks, family, settings, report, checkpoints, storage, start)
