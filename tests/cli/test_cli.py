@@ -92,7 +92,7 @@ def test_parameters_of_estimators_are_options_with_their_defaults():
         defaults = {own[estimator][name].default for estimator in option.estimators}
         shown = [part.split()[-1] for part in option.default.split(";")]
         if None not in defaults:
-            assert {float(text) if text[0].isdigit() else text for text in shown} == defaults
+            assert {False if text == "no" else float(text) if text[0].isdigit() else text for text in shown} == defaults
 
 
 def test_a_record_has_a_readable_number_of_walks():

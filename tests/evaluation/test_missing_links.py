@@ -29,7 +29,7 @@ def brute_force(model, graph, k, nodes=None):
 @pytest.mark.parametrize("family", ["bernoulli", "normal"])
 def test_links_are_those_of_scoring_all_pairs(monkeypatch, directed, family):
     graph = random_graph(3, directed, weighted=False)
-    model = efge.EFGE(family, dim=4, walks_per_node=5, seed=1, threads=1).fit(graph)
+    model = efge.EFGE(family, dim=4, walks_per_node=5, seed=1, threads=1, follow_directions=True).fit(graph)
     nodes = list(graph)[5:8]
     # Several blocks of few rows, as in a large graph.
     monkeypatch.setattr(module, "_TILE", (4, 7))

@@ -113,7 +113,7 @@ def test_every_model_of_the_command_line_can_be_loaded():
 
 
 def test_the_direction_of_scores_survives(tmp_path):
-    model = efge.EFGE(dim=4, **QUICK).fit(nx.path_graph(5, create_using=nx.DiGraph))
+    model = efge.EFGE(dim=4, follow_directions=True, **QUICK).fit(nx.cycle_graph(5, create_using=nx.DiGraph))
     model.save(tmp_path / "model.npz")
     again = efge.EFGE.load(tmp_path / "model.npz")
     assert again.directed_

@@ -258,7 +258,12 @@ def test_self_loops_do_not_count(fitted, name):
     [
         ("EFGE", [("0", "new")], {}, "names must have the type that they have in the fitted EFGE, integers such as 0"),
         ("EFGE", [(100, 101)], {}, "new nodes get vectors by edges to nodes of the fitted EFGE; none of the graph's 2"),
-        ("EFGE", [(0, 99)], {"directed": True}, "the fitted EFGE is of a graph that is undirected; this graph is dir"),
+        (
+            "Node2Vec",
+            [(0, 99)],
+            {"directed": True},
+            "the fitted Node2Vec is of a graph that is undirected; this graph is dir",
+        ),
         ("HOPE", [(0, 99)], {"directed": True}, "the fitted HOPE is of a graph that is undirected"),
     ],
 )

@@ -56,7 +56,8 @@ def fitted():
 
 
 def directed_path():
-    return efge.EFGE.paper(dim=4, walks_per_node=5, seed=1, threads=1).fit(nx.path_graph(5, create_using=nx.DiGraph))
+    model = efge.EFGE.paper(dim=4, walks_per_node=5, seed=1, threads=1, follow_directions=True)
+    return model.fit(nx.cycle_graph(5, create_using=nx.DiGraph))
 
 
 def auc(edges, non_edges):

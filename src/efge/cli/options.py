@@ -56,6 +56,12 @@ PARAMETERS = {
     "q": Parameter(
         float, "1", "In-out parameter of node2vec walks; below 1, they go further away.", ("EFGE", "Node2Vec")
     ),
+    "follow_directions": Parameter(
+        bool,
+        "no",
+        "Let walks on a directed graph follow the directions of its edges, or each edge lead both ways.",
+        ("EFGE",),
+    ),
     "walks_per_node": Parameter(
         str, "auto; DeepWalk and Node2Vec 80", "Number of walks that start at each node, or auto.", _WALK_MODELS
     ),

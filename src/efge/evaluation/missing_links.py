@@ -62,7 +62,8 @@ def missing_links(
     model : fitted EFGE, Node2Vec or LINE
         A model of the same nodes that has ``score_pairs``, whose scores are used.
     graph : Graph, or anything :func:`efge.as_graph` takes
-        Its edges are known, and not returned. In a directed graph, a pair is a link from the first node to the second.
+        Its edges are known, and not returned. If the model's walks followed directions, a pair is a link from the
+        first node to the second.
     k : int
         Number of links; fewer if there are not as many pairs without an edge.
     nodes : iterable of names, optional
@@ -103,8 +104,10 @@ def missing_links(
     graph = as_graph(graph)
     if graph.names.tolist() != model.embedding_.names.tolist():
         raise EvaluationError(f"model and graph need the same nodes in the same order; got {model!r} and {graph!r}")
-    if graph.directed != model.directed_:
-        raise EvaluationError("model and graph must both be directed, or both undirected")
+    if model.directed_ and not graph.directed:
+        raise EvaluationError("the model's links have directions, and this graph has none; pass the graph of the fit")
+    if not model.directed_:
+        graph = graph.to_undirected()
     chosen = None if nodes is None else graph.rows(list_names("nodes", nodes))
     search = _Search(model, graph, k, chosen, find_sides(graph, sides))
     with single_threaded_blas():

@@ -335,6 +335,36 @@ class Graph:
             return self
         return self._induced(np.flatnonzero(self.components == np.bincount(self.components).argmax()))
 
+    def to_undirected(self) -> Graph:
+        """Return the graph whose edges lead both ways; weights of opposite edges are added.
+
+        Examples
+        --------
+        >>> import efge
+        >>> cites = efge.as_graph([("new", "old"), ("newer", "old")], directed=True)
+        >>> cites.to_undirected()
+        Graph(3 nodes, 2 edges, undirected, unweighted, 0 isolated)
+        """
+        if not self.directed:
+            return self
+        if self._file is not None:
+            raise GraphError(
+                "a directed graph on disk is not made undirected in memory; convert its edges again with"
+                " directed=False (--undirected), or follow directions: follow_directions=True (--follow-directions)"
+            )
+        matrix = self.to_scipy()
+        loops = matrix.diagonal()
+        both = (matrix + matrix.T).tocsr()
+        if loops.any():
+            both.setdiag(loops)
+            both.eliminate_zeros()
+        both.sort_indices()
+        weights = None if self.weights is None else both.data
+        if weights is not None:
+            check_weights(weights)
+        indptr, indices = both.indptr.astype(np.int64), both.indices.astype(self.indices.dtype)
+        return Graph._from_valid(indptr, indices, weights, name_array(self._stored_names), directed=False)
+
     def _induced(self, rows: Offsets) -> Graph:
         renumbered = np.full(self.n_nodes, -1, np.int64)
         renumbered[rows] = np.arange(len(rows))

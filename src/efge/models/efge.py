@@ -61,6 +61,9 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
     p, q : float
         node2vec's return and in-out parameters. With the defaults of 1, a step does not depend on the previous node.
         A p below 1 makes steps back more likely; a q below 1 makes steps away from the previous node more likely.
+    follow_directions : bool
+        Whether walks on a directed graph follow the directions of its edges. By default, each edge leads both ways, as
+        for the filter: many walks would end early, at nodes without out-edges, and learn little about the others.
     walks_per_node : int or "auto"
         Number of walks that start at each node. Time grows in proportion to it. With "auto", training goes on until
         held-out pairs hardly become more likely, and then as long again at a falling learning rate: about 12 walks at
@@ -130,7 +133,7 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
     drift_ : Drift
         After an update: how far old nodes have moved.
     directed_ : bool
-        Whether the graph is directed.
+        Whether walks followed the directions of edges.
     diagnostics_ : Diagnostics
         Figures that tell, without labels, whether the vectors say anything about the graph.
     seed_ : int
@@ -159,6 +162,7 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         walk: str | Strategy = "node2vec",
         p: float = 1.0,
         q: float = 1.0,
+        follow_directions: bool = False,
         walks_per_node: int | str = "auto",
         walk_length: int = 10,
         window: int | str = "auto",
@@ -180,6 +184,7 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         self.walk = walk
         self.p = p
         self.q = q
+        self.follow_directions = follow_directions
         self.walks_per_node = walks_per_node
         self.walk_length = walk_length
         self.window = window
@@ -232,6 +237,8 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
         ):
             known = f"known: {', '.join(METHODS)}, auto, or propagate=None for no filter"
             raise ValueError(f"no method {self.propagate!r}; {known}")
+        if not isinstance(self.follow_directions, bool):
+            raise ValueError(f"follow_directions is True or False; got {self.follow_directions!r}")
         check_choice("init", self.init, INITS)
         check_choice("trainer", self.trainer, TRAINERS)
         for name in ("walks_per_node", "window"):
@@ -261,6 +268,9 @@ class EFGE(PairScorer, UpdatableWalkEmbedder):
     def _settings_for(self, graph: Graph) -> Settings:
         settings = self._settings()
         return replace(settings, window=choose_window(graph)) if _is_auto(self.window) else settings
+
+    def _walked_graph(self, graph: Graph) -> Graph:
+        return graph if self.follow_directions else graph.to_undirected()
 
     def _walks_per_node(self) -> Any:
         return MAX_WALKS_PER_NODE if _is_auto(self.walks_per_node) else self.walks_per_node

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,9 +14,10 @@ import numpy.typing as npt
 
 from efge.embedding.alignment import Drift
 from efge.embedding.embedding import Embedding
-from efge.errors import TrainingError, check_folder_path, check_types
+from efge.errors import QualityWarning, TrainingError, check_folder_path, check_types
 from efge.families.base import Family
 from efge.graph.graph import Graph
+from efge.graph.inputs import as_graph
 from efge.graph.neighborhoods import neighborhood_digests
 from efge.graph.predictability import measure_predictability
 from efge.models.base import NodeEmbedder
@@ -167,7 +169,22 @@ class WalkEmbedder(NodeEmbedder):
         learned = getattr(self, "center_embedding_", self.embedding_)
         self.diagnostics_ = diagnose(walks.graph, learned, trained, None if settings.softmax else family)
         warn_if_poor(self)
+        if walks.graph.directed and not isinstance(walks.strategy, CorpusWalk):
+            linked = ~walks.graph.isolated
+            n_walks = linked.sum() * walks.walks_per_node * settings.epochs
+            self._warn_if_short(trained.visits[linked].sum() / n_walks)
         return self
+
+    def _warn_if_short(self, mean_length: float) -> None:
+        """Warn if walks on a directed graph end long before they are complete, and teach little."""
+        if mean_length < self.walk_length / 2:
+            warnings.warn(
+                f"{self!r}: walks follow the directions of edges, and end after {mean_length:.1f} of {self.walk_length}"
+                " nodes on average, where a node has no out-edges; vectors are usually better if edges lead both ways:"
+                " pass graph.to_undirected(), or read the graph with directed=False (--undirected)",
+                QualityWarning,
+                stacklevel=3,
+            )
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
         """Filter the vectors along the edges of the graph, if the estimator does that."""
@@ -178,7 +195,15 @@ class WalkEmbedder(NodeEmbedder):
         return ("both", "fold-in", "average")
 
     def _as_graph(self, X: Any) -> Graph:  # noqa: N803
-        return X.graph if isinstance(X, Walks) else super()._as_graph(X)
+        if isinstance(X, Walks):
+            return X.graph
+        graph = super()._as_graph(X)
+        # Walks of the user's own may have followed directions, whatever the estimator's own do.
+        return graph if self.directed_ else self._walked_graph(graph)
+
+    def _walked_graph(self, graph: Graph) -> Graph:
+        """Return the graph whose edges the walks use."""
+        return graph
 
     def _make_walks(self, X: Any, checkpoints: Checkpoints | None) -> Walks:  # noqa: N803
         if isinstance(X, Walks):
@@ -186,7 +211,7 @@ class WalkEmbedder(NodeEmbedder):
         # A run without a given seed is resumed with the seed that it chose.
         seed = checkpoints.seed() if self.seed is None and checkpoints is not None else self.seed
         return Walks(
-            X,
+            self._walked_graph(as_graph(X)),
             self._strategy(),
             walks_per_node=self._walks_per_node(),
             walk_length=self.walk_length,

@@ -144,12 +144,12 @@ class TrialRunner:
         """
         # Only a family of the user's own may be wrong.
         family = model._pair_family() if isinstance(model.family, str) else model._family()
-        settings = model._settings_for(graph)
+        walks = model._make_walks(graph, None)
+        settings = model._settings_for(walks.graph)
         if settings.patience is None and not settings.until_converged:
             settings = replace(settings, evaluations=1)
-        walks = model._make_walks(graph, None)
         start = None
-        if starts_from_factors(graph, family, settings):
+        if starts_from_factors(walks.graph, family, settings):
             start = start_from_factors(self._factors_of(walks, settings.dim, repeat), family)
         model._store_result(walks, train(walks, family, settings, self._check, start=start))
         return model
