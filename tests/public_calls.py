@@ -178,7 +178,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NeighborIndex.save": (lambda path: _index().save(path), {"path": "v.index"}),
     "NeighborIndex.load": (lambda **options: _load_index(**options), {"path": "saved.index", "embedding": EMBEDDING}),
     # Estimators: a constructor stores, and fit checks
-    "EFGE": (_fit(efge.EFGE), {"family": "bernoulli", "dim": 2, "walk": "node2vec", "p": 1.0, "q": 1.0, "window": 1,
+    "EFGE": (_fit(efge.EFGE), {"family": "bernoulli", "dim": 2, "walk": "node2vec", "p": 1.0, "q": 1.0, "follow_directions": False, "window": 1,
         "negatives": 1, "noise_power": 0.75, "patience": None, "init": "random", "propagate": None, "trainer": "fast",
         "partitions": None, **WALKS, **RATES}),
     "EFGE.paper": (lambda **parameters: efge.EFGE.paper(**parameters).fit(GRAPH),
