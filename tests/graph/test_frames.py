@@ -275,3 +275,27 @@ def test_masked_values_and_truth_values_are_no_edges():
         efge.as_graph(masked)
     with pytest.raises(efge.GraphError, match="a column of truth values has no names of nodes"):
         efge.as_graph(pd.DataFrame({"source": [True, False], "target": [1, 2]}))
+
+
+@pytest.mark.parametrize("columns", [("key", "value"), ("count", "item")])
+def test_a_node_is_no_weight_whatever_its_column_is_called(columns):
+    frame = pd.DataFrame([[1, 3], [2, 4]], columns=list(columns))
+    source, target = columns
+    with pytest.raises(efge.GraphError, match=f"source='{source}', target='{target}'"):
+        efge.as_graph(frame)
+    assert not efge.as_graph(frame, source=source, target=target).is_weighted
+    frame["weight"] = [5, 6]
+    assert efge.as_graph(frame, source=source, target=target).weights.tolist() == [5, 5, 6, 6]
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({1: [], 5: []}, dtype=float),
+        pd.DataFrame({"a": [], "b": []}, dtype=float).rename_axis(columns="item"),
+        pd.DataFrame({"user": [], 1: [], 5: []}).astype({"user": object, 1: float, 5: float}),
+    ],
+)
+def test_a_pivot_table_without_rows_says_what_to_do(frame):
+    with pytest.raises(efge.GraphError, match="pass bipartite=True"):
+        efge.as_graph(frame)
