@@ -11,6 +11,7 @@ from efge.graph.names import (
     NameIndex,
     escape_name,
     format_names,
+    match_types,
     name_array,
     parse_names,
     unescape_name,
@@ -71,6 +72,12 @@ def test_the_array_of_the_caller_stays_writable():
 )
 def test_texts_are_integers_only_if_all_print_unchanged(texts, names):
     assert parse_names(texts).tolist() == names
+
+
+@pytest.mark.parametrize("known", [[1, 2], ["1", "ann"]])
+def test_names_that_are_different_stay_different_whatever_types_known_ones_have(known):
+    names = [1, "1", 2, "ann"]
+    assert match_types(name_array(names), name_array(known)).tolist() == names
 
 
 def test_a_name_may_have_five_thousand_digits(write):

@@ -85,10 +85,16 @@ def match_types(names: Names, known: Names) -> Names:
     """
     if names.dtype == known.dtype != object:
         return names
+    listed = names.tolist()
     kinds = {type(name) for name in known.tolist() if type(name) is int or is_plain_integer(name)}
     if kinds == {int}:
-        return name_array(int(name) if is_plain_integer(name) else name for name in names.tolist())
-    return name_array(str(name) if type(name) is int else name for name in names.tolist()) if kinds == {str} else names
+        matched = [int(name) if is_plain_integer(name) else name for name in listed]
+    elif kinds == {str}:
+        matched = [str(name) if type(name) is int else name for name in listed]
+    else:
+        return names
+    # A file of JSON may have both 1 and "1", which stay different nodes.
+    return name_array(matched) if len(set(matched)) == len(listed) else names
 
 
 def is_plain_integer(name: object) -> bool:
