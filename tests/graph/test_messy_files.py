@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import warnings
 import zipfile
 
@@ -395,6 +396,14 @@ def test_weights_that_look_like_times_are_pointed_out(write):
         warnings.simplefilter("error")
         for graph in (path, edges, nx.from_edgelist([(a, b, {"weight": time}) for a, b, time in edges])):
             assert efge.as_graph(graph, weighted=True).is_weighted
+
+
+def test_many_comments_before_the_first_edge_take_no_time(write):
+    path = write("#\n" * 300_000 + "a b\n#b c\nc a\n", "e.txt")
+    start = time.process_time()
+    with pytest.warns(UserWarning, match="line 300002: '#b c' is left out as a comment"):
+        assert efge.read_graph(path).n_edges == 2
+    assert time.process_time() - start < 5
 
 
 def test_comments_begin_with_characters_of_ascii(write):
