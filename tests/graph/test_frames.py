@@ -284,8 +284,16 @@ def test_a_node_is_no_weight_whatever_its_column_is_called(columns):
     with pytest.raises(efge.GraphError, match=f"source='{source}', target='{target}'"):
         efge.as_graph(frame)
     assert not efge.as_graph(frame, source=source, target=target).is_weighted
+    with pytest.raises(efge.GraphError, match=f"by its name or counted from 0; got weight='{target}'"):
+        efge.as_graph(frame, source=source, target=target, weight=target)
     frame["weight"] = [5, 6]
     assert efge.as_graph(frame, source=source, target=target).weights.tolist() == [5, 5, 6, 6]
+
+
+def test_columns_are_counted_from_0(tmp_path):
+    (tmp_path / "edges.txt").write_text("1 2 3\n2 3 4\n", encoding="utf-8")
+    with pytest.raises(efge.GraphError, match="by its name or counted from 0; got weight=1"):
+        efge.read_graph(tmp_path / "edges.txt", weight=1)
 
 
 @pytest.mark.parametrize(
