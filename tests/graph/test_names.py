@@ -15,6 +15,7 @@ from efge.graph.names import (
     name_array,
     parse_names,
     unescape_name,
+    warn_if_mixed,
 )
 
 INTEGERS = st.integers(-(2**70), 2**70) | st.sampled_from([0, 2**63 - 1, 2**63, 2**64, -(2**63), -(2**63) - 1])
@@ -78,6 +79,11 @@ def test_texts_are_integers_only_if_all_print_unchanged(texts, names):
 def test_names_that_are_different_stay_different_whatever_types_known_ones_have(known):
     names = [1, "1", 2, "ann"]
     assert match_types(name_array(names), name_array(known)).tolist() == names
+
+
+def test_a_truth_value_is_no_integer_beside_its_text(recwarn):
+    warn_if_mixed(name_array([True, 2, "1"]))
+    assert not recwarn.list
 
 
 def test_a_name_may_have_five_thousand_digits(write):

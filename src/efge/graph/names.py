@@ -182,7 +182,7 @@ def warn_if_mixed(names: Names) -> None:
         return
     listed = names.tolist()
     texts = {name for name in listed if isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name)}
-    twins = {int(name) for name in texts}.intersection(name for name in listed if isinstance(name, int))
+    twins = {int(name) for name in texts}.intersection(name for name in listed if type(name) is int)
     if twins:
         first, more = min(twins), f", and so are {len(twins) - 1:,} other pairs" if len(twins) > 1 else ""
         message = f"{first} as an integer and '{first}' as text are different nodes{more}"
