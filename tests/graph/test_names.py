@@ -86,6 +86,14 @@ def test_a_truth_value_is_no_integer_beside_its_text(recwarn):
     assert not recwarn.list
 
 
+@pytest.mark.parametrize(
+    ("names", "matched"),
+    [([1, 2, 3, 4], [1, 2, "3", 4]), (["1", "ann", "3", "4"], [1, "ann", "3", "4"]), (["3", "07"], ["3", "07"])],
+)
+def test_names_of_several_types_are_found_one_by_one(names, matched):
+    assert match_types(name_array(names), name_array([1, 2, "3"])).tolist() == matched
+
+
 def test_a_name_may_have_five_thousand_digits(write):
     # Python refuses to convert more than 4300 digits.
     graph = efge.read_graph(write("graph.txt", f"1 {'9' * 5000}\n"))
