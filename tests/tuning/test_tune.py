@@ -356,7 +356,8 @@ def test_other_estimators_take_part():
 def test_mistakes_are_errors_that_name_them(tmp_path):
     path = nx.path_graph(20)
     with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
-        efge.tune(path)
+        efge.tune(path, folder=tmp_path / "study")
+    assert not (tmp_path / "study").exists()
     for complete in (nx.complete_graph(3), nx.complete_graph(10), nx.complete_bipartite_graph(4, 5)):
         with pytest.raises(efge.EvaluationError, match="has no such pair; choose by labels"):
             efge.tune(complete)

@@ -126,6 +126,8 @@ def tune(  # noqa: PLR0913
     task = _make_task(graph, labels, seed, C, class_weight)
     chosen_metric = _choose_metric(task, metric)
     search = _Search(task, candidates, chosen_metric, progress)
+    # A graph that cannot be tuned leaves no folder behind.
+    task.prepare([0])
     with ExitStack() as stack:
         runner = TrialRunner(task, _open_folder(folder, stack), threads)
         search.run(runner, fits, budget)
