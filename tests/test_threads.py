@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from threadpoolctl import threadpool_limits
 import efge
 from efge import parallel
 from efge.linalg import multiply
-from efge.parallel import single_threaded_blas
+from efge.parallel import single_threaded_blas, single_threaded_openmp
 from helpers import blas_threads
 
 PROGRAM = Path(__file__).with_name("thread_digests.py")
@@ -117,7 +118,7 @@ def test_the_blas_that_scipy_loads_later_is_limited_too_and_both_limits_end():
 import sys
 import numpy
 from threadpoolctl import threadpool_info
-from efge.parallel import single_threaded_blas
+from efge.parallel import single_threaded_blas, single_threaded_openmp
 
 def show():
     print(sorted(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"))
@@ -173,6 +174,19 @@ def test_every_module_limits_blas_in_the_same_way():
     }
     others = {name for name, text in sources.items() if re.search(r"threadpool_limits\((?!1, \"openmp\"\))", text)}
     assert others == {"experiments/judging.py", "experiments/scoring.py"}
+
+
+@pytest.mark.parametrize("before", [None, "3"])
+def test_the_variable_of_openmp_is_restored_when_its_last_user_ends(before, monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if before is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", before)
+    with ExitStack() as first:
+        first.enter_context(single_threaded_openmp())
+        with single_threaded_openmp():
+            first.close()
+            assert os.environ["OMP_NUM_THREADS"] == "1"
+    assert os.environ.get("OMP_NUM_THREADS") == before
 
 
 # Products -------------------------------------------------------------------------------------------------------------

@@ -146,12 +146,40 @@ def single_threaded_blas(*, scipy: bool = False) -> Iterator[None]:
         _SINGLE_THREAD.end()
 
 
+class _OneCore:
+    """Sets OpenMP's variable of the environment to one thread while anybody needs that; the last user restores it."""
+
+    _VARIABLE = "OMP_NUM_THREADS"
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._before: str | None = None
+        hold_during_fork(self._lock)
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = os.environ.get(self._VARIABLE)
+                os.environ[self._VARIABLE] = "1"
+            self._users += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if not self._users:
+                os.environ.pop(self._VARIABLE, None)
+                os.environ |= {} if self._before is None else {self._VARIABLE: self._before}
+
+
+_ONE_CORE = _OneCore()
+
+
 @contextmanager
 def single_threaded_openmp() -> Iterator[None]:
     """Have OpenMP use one thread: with several, sums are added in the order in which the threads finish.
 
     Where the variable is set, scikit-learn does not ask `lscpu` for the number of cores. Small containers have no such
-    program, and there would be a warning.
+    program, and there would be a warning. The limit is one of the calling thread, the variable one of the process.
 
     Examples
     --------
@@ -163,12 +191,8 @@ def single_threaded_openmp() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "openmp"):
-        before = os.environ.get("OMP_NUM_THREADS")
-        os.environ["OMP_NUM_THREADS"] = "1"
+        _ONE_CORE.begin()
         try:
             yield
         finally:
-            if before is None:
-                os.environ.pop("OMP_NUM_THREADS", None)
-            else:
-                os.environ["OMP_NUM_THREADS"] = before
+            _ONE_CORE.end()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import ClassVar
 
@@ -73,6 +74,16 @@ def test_saved_splits_can_be_used_again(tmp_path):
     reused = link_prediction(graph, efge.HOPE(dim=8, seed=0), splits=[LinkSplit.load(tmp_path)], **options)
     fresh = link_prediction(graph, efge.HOPE(dim=8, seed=0), repeats=1, **options)
     assert reused.raw["HOPE", "dot"]["auc"].tolist() == fresh.raw["HOPE", "dot"]["auc"].tolist()
+    once = link_prediction(
+        graph, efge.HOPE(dim=8, seed=0), splits=(LinkSplit.load(path) for path in [tmp_path]), **options
+    )
+    assert once.raw["HOPE", "dot"]["auc"].tolist() == fresh.raw["HOPE", "dot"]["auc"].tolist()
+
+
+@pytest.mark.parametrize("splits", [[], 3, [None], "all"])
+def test_splits_are_a_list_of_them(splits):
+    with pytest.raises(efge.EvaluationError, match=re.escape(f"what efge.split_links returns; got {splits!r}")):
+        link_prediction([(0, 1), (1, 2), (2, 0)], efge.HOPE(dim=2), splits=splits)
 
 
 def test_edges_of_a_directed_graph_are_predicted():

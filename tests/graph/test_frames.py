@@ -275,3 +275,35 @@ def test_masked_values_and_truth_values_are_no_edges():
         efge.as_graph(masked)
     with pytest.raises(efge.GraphError, match="a column of truth values has no names of nodes"):
         efge.as_graph(pd.DataFrame({"source": [True, False], "target": [1, 2]}))
+
+
+@pytest.mark.parametrize("columns", [("key", "value"), ("count", "item")])
+def test_a_node_is_no_weight_whatever_its_column_is_called(columns):
+    frame = pd.DataFrame([[1, 3], [2, 4]], columns=list(columns))
+    source, target = columns
+    with pytest.raises(efge.GraphError, match=f"source='{source}', target='{target}'"):
+        efge.as_graph(frame)
+    assert not efge.as_graph(frame, source=source, target=target).is_weighted
+    with pytest.raises(efge.GraphError, match=f"by its name or counted from 0; got weight='{target}'"):
+        efge.as_graph(frame, source=source, target=target, weight=target)
+    frame["weight"] = [5, 6]
+    assert efge.as_graph(frame, source=source, target=target).weights.tolist() == [5, 5, 6, 6]
+
+
+def test_columns_are_counted_from_0(tmp_path):
+    (tmp_path / "edges.txt").write_text("1 2 3\n2 3 4\n", encoding="utf-8")
+    with pytest.raises(efge.GraphError, match="by its name or counted from 0; got weight=1"):
+        efge.read_graph(tmp_path / "edges.txt", weight=1)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({1: [], 5: []}, dtype=float),
+        pd.DataFrame({"a": [], "b": []}, dtype=float).rename_axis(columns="item"),
+        pd.DataFrame({"user": [], 1: [], 5: []}).astype({"user": object, 1: float, 5: float}),
+    ],
+)
+def test_a_pivot_table_without_rows_says_what_to_do(frame):
+    with pytest.raises(efge.GraphError, match="pass bipartite=True"):
+        efge.as_graph(frame)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 import warnings
 import zipfile
 
@@ -391,6 +392,33 @@ def test_weights_that_look_like_times_are_pointed_out(write):
             efge.as_graph(graph)
         assert not efge.as_graph(graph, weighted=False).is_weighted
     assert efge.read_graph(path, source=0, target=1, weight=2).is_weighted
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for graph in (path, edges, nx.from_edgelist([(a, b, {"weight": time}) for a, b, time in edges])):
+            assert efge.as_graph(graph, weighted=True).is_weighted
+
+
+def test_many_comments_before_the_first_edge_take_no_time(write):
+    path = write("#\n" * 300_000 + "a b\n#b c\nc a\n", "e.txt")
+    start = time.process_time()
+    with pytest.warns(UserWarning, match="line 300002: '#b c' is left out as a comment"):
+        assert efge.read_graph(path).n_edges == 2
+    assert time.process_time() - start < 5
+
+
+def test_comments_begin_with_characters_of_ascii(write):
+    # The line of quotation marks begins with the same byte as the arrow.
+    path = write("ann bob\n\u201cx y\n\u2192 z\n")
+    with pytest.raises(efge.GraphError, match="comments begin with characters of ASCII; got comments='\u2192'"):
+        efge.read_graph(path, comments="\u2192")
+
+
+def test_a_missing_value_in_json_is_pointed_out_once(write):
+    path = write('[["ann", "NA"], ["bob", "ann"]]', "edges.json")
+    with pytest.warns(UserWarning, match="the node 'NA'") as caught:
+        efge.as_graph(path)
+    assert len(caught) == 1
+    assert run("info", path).stdout.count("the node 'NA'") == 1
 
 
 def test_names_that_may_be_missing_values_or_one_number_are_pointed_out(write):

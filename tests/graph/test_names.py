@@ -11,9 +11,11 @@ from efge.graph.names import (
     NameIndex,
     escape_name,
     format_names,
+    match_types,
     name_array,
     parse_names,
     unescape_name,
+    warn_if_mixed,
 )
 
 INTEGERS = st.integers(-(2**70), 2**70) | st.sampled_from([0, 2**63 - 1, 2**63, 2**64, -(2**63), -(2**63) - 1])
@@ -71,6 +73,25 @@ def test_the_array_of_the_caller_stays_writable():
 )
 def test_texts_are_integers_only_if_all_print_unchanged(texts, names):
     assert parse_names(texts).tolist() == names
+
+
+@pytest.mark.parametrize("known", [[1, 2], ["1", "ann"]])
+def test_names_that_are_different_stay_different_whatever_types_known_ones_have(known):
+    names = [1, "1", 2, "ann"]
+    assert match_types(name_array(names), name_array(known)).tolist() == names
+
+
+def test_a_truth_value_is_no_integer_beside_its_text(recwarn):
+    warn_if_mixed(name_array([True, 2, "1"]))
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(
+    ("names", "matched"),
+    [([1, 2, 3, 4], [1, 2, "3", 4]), (["1", "ann", "3", "4"], [1, "ann", "3", "4"]), (["3", "07"], ["3", "07"])],
+)
+def test_names_of_several_types_are_found_one_by_one(names, matched):
+    assert match_types(name_array(names), name_array([1, 2, "3"])).tolist() == matched
 
 
 def test_a_name_may_have_five_thousand_digits(write):

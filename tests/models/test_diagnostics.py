@@ -13,6 +13,7 @@ from sklearn.metrics import roc_auc_score
 
 import efge
 from efge.embedding.geometry import count_zero_rows, measure_geometry
+from efge.graph import predictability
 from efge.graph.neighborhoods import are_edges
 from efge.models.diagnostics import _auc, _constant_log_likelihood, diagnose
 from efge.training.trainer import Trained
@@ -136,6 +137,28 @@ def test_a_random_graph_warns_once_and_says_what_was_seen(model):
     assert len(caught) == 1
     assert caught[0].filename == __file__
     assert 0.45 < model.diagnostics_.predictability < 0.55
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        efge.EFGE(dim=8, threads=1, seed=0),
+        efge.LINE(dim=8, threads=1, seed=0),
+        efge.ProNE(dim=8, threads=1, seed=0),
+        efge.BigClam(2, threads=1, seed=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_whether_links_look_random_is_measured_by_the_threads_of_the_model(model, monkeypatch):
+    pool, counts = predictability.ThreadPoolExecutor, []
+
+    def count_threads(threads):
+        counts.append(threads)
+        return pool(threads)
+
+    monkeypatch.setattr(predictability, "ThreadPoolExecutor", count_threads)
+    model.fit(nx.planted_partition_graph(2, 50, 0.3, 0.01, seed=1), progress=False)
+    assert set(counts) == {1}
 
 
 def test_random_vectors_do_not_separate_edges_and_planted_ones_do():

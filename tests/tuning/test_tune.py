@@ -21,6 +21,7 @@ from efge.graph.factorization import factor_edges
 from efge.models.efge import choose_window
 from efge.tuning import tasks, trials
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
+from efge.tuning.tune import describe_study
 from helpers import blas_threads, planted_communities
 
 GRAPH, GROUPS = planted_communities(1, nodes=60, groups=3, also=0.0)
@@ -321,6 +322,14 @@ def test_budgets_limit_what_is_tried(tmp_path):
     assert len(efge.tune(GRAPH, space=space, budget=1e6).rows) == 6
 
 
+def test_numbers_of_numpy_are_numbers_of_a_study(tmp_path):
+    options = {"space": {"dim": [np.int64(4)], "walks_per_node": 4}, "seed": np.uint8(1)}
+    limits = {"budget": np.float32(60), "fits": np.int64(1)}
+    study = efge.tune(GRAPH, LABELS, C=np.float32(1), folder=tmp_path, **options, **limits)
+    saved = json.loads((tmp_path / "study.json").read_text())["settings"]
+    assert saved == study.settings == describe_study(GRAPH, LABELS, C=1, budget=60, fits=1, **options)
+
+
 def test_progress_goes_from_nothing_to_all_of_the_work():
     seen = []
     efge.tune(GRAPH, space=SPACE, threads=1, progress=lambda done, total, note: seen.append((done, total)))
@@ -347,7 +356,8 @@ def test_other_estimators_take_part():
 def test_mistakes_are_errors_that_name_them(tmp_path):
     path = nx.path_graph(20)
     with pytest.raises(efge.EvaluationError, match="has no such edge; choose by labels"):
-        efge.tune(path)
+        efge.tune(path, folder=tmp_path / "study")
+    assert not (tmp_path / "study").exists()
     for complete in (nx.complete_graph(3), nx.complete_graph(10), nx.complete_bipartite_graph(4, 5)):
         with pytest.raises(efge.EvaluationError, match="has no such pair; choose by labels"):
             efge.tune(complete)

@@ -151,8 +151,9 @@ def link_prediction(  # noqa: PLR0913
     graph = as_graph(graph)
     if splits is None:
         splits = [split_links(graph, test_size, negatives=negatives, seed=(seed, number)) for number in range(repeats)]
-    if not (isinstance(splits, Iterable) and all(isinstance(split, LinkSplit) for split in splits)):
-        raise EvaluationError(f"splits is a list of what efge.split_links returns; got {splits!r}"[:400])
+    given, splits = splits, list(splits) if isinstance(splits, Iterable) else []
+    if not splits or not all(isinstance(split, LinkSplit) for split in splits):
+        raise EvaluationError(f"splits is a list of what efge.split_links returns; got {given!r}"[:400])
     report = progress or (lambda count: None)
     results: dict[Case, list[dict[str, float]]] = {}
     blind = [name for name in heuristics if name in _BY_COMMON_NEIGHBORS]

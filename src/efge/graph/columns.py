@@ -78,8 +78,12 @@ class Columns:
         names = head.names
         source, target = self._ends(head, width)
         weight = None if self.weight is None else _find(self.weight, names, width)
+        if weight in (source, target):
+            rule = "the weight is in another column than the nodes, by its name or counted from 0"
+            raise GraphError(f"{rule}; got weight={self.weight!r}")
         if weight is None and names:
-            named = next((name for name in _WEIGHTS if name in _lower(names)), None)
+            others = [name for number, name in enumerate(_lower(names)) if number not in (source, target)]
+            named = next((name for name in _WEIGHTS if name in others), None)
             weight = None if named is None else _find(named, _lower(names), width)
         elif weight is None and width == 3 and (source, target) == (0, 1):
             weight = 2

@@ -322,8 +322,9 @@ def as_weights(values: Any, place: Callable[[int], str]) -> Weights:
 
 
 def warn_of_times(weights: Weights | None, options: ConversionOptions) -> None:
-    """Warn if weights that nobody has named look like times in seconds or milliseconds since 1970."""
-    if weights is None or not len(weights) or options.weight is not None or options.record.columns is not None:
+    """Warn if weights that nobody has named or asked for look like times in seconds or milliseconds since 1970."""
+    is_sure = options.weighted or options.weight is not None or options.record.columns is not None
+    if weights is None or not len(weights) or is_sure:
         return
     low, high = float(weights.min()), float(weights.max())
     if (
@@ -333,7 +334,7 @@ def warn_of_times(weights: Weights | None, options: ConversionOptions) -> None:
     ):
         warn_user(
             f"the weights, {low:.0f} to {high:.0f}, look like times since 1970; pass weighted=False (--unweighted) if"
-            " they are, or choose the column, as weight=2 (--weight 2), if they are weights"
+            " they are, or weighted=True (--weighted) if they are weights, to efge.as_graph"
         )
 
 

@@ -122,8 +122,8 @@ def _refuse_integers(x: Any, names: list[Any]) -> None:
 def explain_biadjacency(x: Any, names: list[Any]) -> str:
     """Say that a table may have two kinds of nodes, and how to read it."""
     begin, numbered = _first_column(x, names), find_numbered(x, names)
-    row = np.asarray(_column(x, 0))[0] if begin else getattr(x, "index", range(1))[0]
-    reason = f"whose rows have names, as {str(row)!r}"
+    rows = np.asarray(_column(x, 0)) if begin else getattr(x, "index", range(len(x)))
+    reason = "whose rows have names" + (f", as {str(rows[0])!r}" if len(rows) else "")
     how = "pass bipartite=True if rows and columns are two kinds of nodes, or source= and target= for a list of edges"
     if numbered is not None:
         reason = f"whose columns are named by numbers, as {str(numbered)!r}"

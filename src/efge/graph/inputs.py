@@ -7,12 +7,13 @@ from collections.abc import Hashable, Iterable
 from dataclasses import fields
 from typing import Any
 
-from efge.errors import GraphError, check_types, did_you_mean
+from efge.errors import GraphError, check_types, did_you_mean, warn_user
 from efge.graph.columns import Columns
 from efge.graph.conversion import ConversionOptions, type_name
 from efge.graph.graph import Graph
 from efge.graph.names import Names, match_types
 from efge.graph.objects import graph_from_object
+from efge.graph.portrait import describe_missing
 from efge.graph.readers import ReadOptions, read_graph
 
 
@@ -142,7 +143,11 @@ def as_graph(  # noqa: PLR0913
         bipartite=bipartite,
         count_duplicates=count_duplicates,
     )
-    return graph_from_object(x, options.resolved())
+    graph = graph_from_object(x, options.resolved())
+    missing = None if graph is x else describe_missing(graph)
+    if missing is not None:
+        warn_user(missing)
+    return graph
 
 
 def as_graph_like(x: Any, known: Names) -> Graph:

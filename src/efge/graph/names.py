@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Hashable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -85,13 +85,19 @@ def match_types(names: Names, known: Names) -> Names:
     """
     if names.dtype == known.dtype != object:
         return names
-    kinds = {type(name) for name in known.tolist() if type(name) is int or is_plain_integer(name)}
-    if kinds == {int}:
-        return name_array(int(name) if is_plain_integer(name) else name for name in names.tolist())
-    return name_array(str(name) if type(name) is int else name for name in names.tolist()) if kinds == {str} else names
+    listed, old = names.tolist(), set(known.tolist())
+    kinds = {type(name) for name in old if type(name) is int or is_plain_integer(name)}
+
+    def match(name: Hashable) -> Hashable:
+        other = int(name) if is_plain_integer(name) else str(name) if type(name) is int else name
+        return other if name not in old and (other in old or kinds == {type(other)}) else name
+
+    matched = [match(name) for name in listed]
+    # A file of JSON may have both 1 and "1", which stay different nodes.
+    return name_array(matched) if len(set(matched)) == len(listed) else names
 
 
-def is_plain_integer(name: object) -> bool:
+def is_plain_integer(name: object) -> TypeGuard[str]:
     """Whether a name is text, and an integer exactly as Python prints it."""
     return isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name) is not None
 
@@ -176,7 +182,7 @@ def warn_if_mixed(names: Names) -> None:
         return
     listed = names.tolist()
     texts = {name for name in listed if isinstance(name, str) and _PLAIN_INTEGER.fullmatch(name)}
-    twins = {int(name) for name in texts}.intersection(name for name in listed if isinstance(name, int))
+    twins = {int(name) for name in texts}.intersection(name for name in listed if type(name) is int)
     if twins:
         first, more = min(twins), f", and so are {len(twins) - 1:,} other pairs" if len(twins) > 1 else ""
         message = f"{first} as an integer and '{first}' as text are different nodes{more}"

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from efge.errors import GraphError, warn_user
+from efge.errors import GraphError
 from efge.graph.columns import Head, unread_attributes, warn_unread
 from efge.graph.conversion import (
     ConversionOptions,
@@ -35,7 +35,6 @@ from efge.graph.frames import (
 from efge.graph.graph import Graph
 from efge.graph.kinds import NO_FURTHER_NODES, refuse_bipartite, resolve_kinds
 from efge.graph.names import check_distinct, list_names, name_array, warn_if_mixed
-from efge.graph.portrait import describe_missing
 from efge.graph.tensors import from_dgl, from_geometric, from_heterogeneous, from_tensor
 
 
@@ -52,19 +51,11 @@ def graph_from_object(x: Any, options: ConversionOptions) -> Graph:
             graph = convert(x, options)
             if graph is not x:
                 warn_if_mixed(graph.names)
-                _warn_of_missing(graph)
             return graph
     kinds = (
         "a Graph, a path, a NetworkX, igraph, PyTorch Geometric or DGL graph, a SciPy matrix, a NumPy array, a tensor, "
     )
     raise GraphError(f"a graph is {kinds}a data frame, a dict, or an iterable of pairs; got {type_name(x)}")
-
-
-def _warn_of_missing(graph: Graph) -> None:
-    """Warn of a name that may stand for a missing value."""
-    missing = describe_missing(graph)
-    if missing is not None:
-        warn_user(missing)
 
 
 def _is_from(package: str, *attributes: str) -> Callable[[Any], bool]:

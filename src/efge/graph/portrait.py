@@ -128,8 +128,9 @@ def describe_header(graph: Graph, record: ReadingRecord) -> str | None:
     >>> describe_header(graph, ReadingRecord(guesses={"header": "no"}))
     "'person' and 'friend' occur only in the first line; if it names the columns, pass header=True (--header)"
     """
-    isolated_edge = graph.n_nodes > 2 and graph.n_edges and graph.degrees[:2].tolist() == [1, 1 - graph.directed]
-    if record.guesses.get("header") != "no" or not isolated_edge or int(graph.indices[0]) != 1:
+    # The degrees of all nodes of a graph on disk may be larger than memory, and its edges take long to be counted.
+    has_one_edge = graph.n_nodes > 2 and graph.indptr[1:3].tolist() == [1, 2 - graph.directed]
+    if record.guesses.get("header") != "no" or not has_one_edge or int(graph.indices[0]) != 1:
         return None
     first, second = graph._stored_names[:2].tolist()
     has_integer = not isinstance(first, str) or all_integers([first]) or all_integers([second])

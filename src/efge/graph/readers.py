@@ -153,7 +153,7 @@ def read_graph(  # noqa: PLR0913
     delimiter : str, optional
         The separator of fields in text: a character, or "whitespace"; by default it is detected from the first line.
     comments : str
-        Lines that start with one of these characters are skipped; "" if there are no comments.
+        Lines that start with one of these characters of ASCII are skipped; "" if there are no comments.
     header : bool, optional
         Whether the first line names the columns; by default, if it looks like a header.
     source, target, weight : str or int, optional
@@ -234,6 +234,9 @@ def _check_options(file: GraphSource) -> GraphSource:
     if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
         rule = "skip_bad, decimal and thousands are for edges as delimited text"
         raise GraphError(f"{file.label}: {rule}; this is {file.format}, so correct its edges, or write them as CSV")
+    if not options.comments.isascii():
+        # Lines are compared byte by byte, and other characters begin with the same bytes.
+        raise GraphError(f"{file.label}: comments begin with characters of ASCII; got comments={options.comments!r}")
     if file.format == "adjlist":
         refuse_bipartite(options.bipartite)
         options.conversion.refuse_counts()

@@ -137,9 +137,9 @@ def _point_out_comments(chunks: Iterator[Chunk], source: TextSource, layout: Lay
 
 def _find_comment(chunk: Chunk, begin: re.Pattern[bytes], label: str, start: int) -> Line | None:
     """Return the first comment of a chunk after line `start`."""
-    data = chunk.data.tobytes()
+    data, number, counted = chunk.data.tobytes(), chunk.first_line, 0
     for found in begin.finditer(data):
-        number = chunk.first_line + data.count(b"\n", 0, found.end())
+        number, counted = number + data.count(b"\n", counted, found.end()), found.end()
         if number > start:
             end = data.find(b"\n", found.end())
             return Line(label, number, data[found.start() + 1 : end if end >= 0 else len(data)])

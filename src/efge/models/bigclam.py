@@ -172,7 +172,7 @@ class BigClam(NodeEmbedder):
         self.seed_, self.n_communities_, self.n_iter_ = seed, number, ascent.sweeps
         self.history_ = {"sweeps": list(range(ascent.sweeps + 1)), "log_likelihood": ascent.log_likelihoods}
         self.embedding_ = Embedding._owning(ascent.factors.astype(np.float32), graph.names)
-        self.diagnostics_ = diagnose(graph, self.embedding_)
+        self.diagnostics_ = diagnose(graph, self.embedding_, threads=self.threads)
         self.threshold_ = adjacency.threshold
         warn_if_random(self)
         return self

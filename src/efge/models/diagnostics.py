@@ -135,6 +135,7 @@ def diagnose(
     family: Family | None = None,
     *,
     measure_graph: bool = True,
+    threads: int | None = None,
 ) -> Diagnostics:
     """Diagnose the vectors of a graph's nodes, and whether the graph has anything to learn.
 
@@ -157,7 +158,7 @@ def diagnose(
     figures |= {} if trained is None else _likelihoods(trained, family)
     known: dict[str, Any] = {name: None if np.isnan(value) else float(value) for name, value in figures.items()}
     n_zero, n_isolated = count_zero_rows(vectors), graph.n_nodes - len(linked)
-    known["predictability"] = measure_predictability(graph) if measure_graph else None
+    known["predictability"] = measure_predictability(graph, threads) if measure_graph else None
     return Diagnostics(zero_vectors=n_zero, isolated_nodes=n_isolated, **known)
 
 

@@ -131,7 +131,7 @@ class LINE(PairScorer):
         centers, contexts = (np.hstack(tables) for tables in zip(*parts, strict=True))
         self.embedding_ = Embedding._owning(centers, graph.names)
         self.context_embedding_ = Embedding._owning(contexts, graph.names)
-        self.diagnostics_ = diagnose(graph, self.embedding_)
+        self.diagnostics_ = diagnose(graph, self.embedding_, threads=self.threads)
         warn_if_poor(self)
         return self
 

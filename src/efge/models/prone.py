@@ -123,7 +123,7 @@ class ProNE(NodeEmbedder):
             vectors, _, self.singular_values_ = factor_edges(graph, self.dim, seed)
             propagate_vectors(vectors, graph, "prone", **parameters)
             self.embedding_ = Embedding._owning(vectors, graph.names)
-            self.diagnostics_ = diagnose(graph, self.embedding_)
+            self.diagnostics_ = diagnose(graph, self.embedding_, threads=self.threads)
             self.seed_ = seed
             report(Progress(1, 1, math.nan))
         warn_if_random(self)

@@ -126,6 +126,8 @@ def tune(  # noqa: PLR0913
     task = _make_task(graph, labels, seed, C, class_weight)
     chosen_metric = _choose_metric(task, metric)
     search = _Search(task, candidates, chosen_metric, progress)
+    # A graph that cannot be tuned leaves no folder behind.
+    task.prepare([0])
     with ExitStack() as stack:
         runner = TrialRunner(task, _open_folder(folder, stack), threads)
         search.run(runner, fits, budget)
@@ -167,7 +169,8 @@ def _settings(
     """Return all that a study depends on, besides threads."""
     keys = sorted(candidate.key() for candidate in candidates)
     space = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
-    return task.config() | {"metric": metric, "space": space, "budget": budget, "fits": fits}
+    limits = {"budget": None if budget is None else float(budget), "fits": None if fits is None else int(fits)}
+    return task.config() | {"metric": metric, "space": space} | limits
 
 
 def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str | None) -> Task:  # noqa: N803
@@ -176,7 +179,7 @@ def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str |
     if not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise EvaluationError(f"seed must be an integer from 0 on; got {seed!r}")
     if labels is not None:
-        return LabelTask(graph, labels, int(seed), C, class_weight)
+        return LabelTask(graph, labels, int(seed), float(C), class_weight)
     if class_weight is not None:
         raise EvaluationError("class_weight is for labels; give labels, or leave it out")
     return LinkTask(graph, int(seed))
