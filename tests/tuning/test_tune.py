@@ -321,6 +321,29 @@ def test_budgets_limit_what_is_tried(tmp_path):
     assert len(efge.tune(GRAPH, space=space, budget=1e6).rows) == 6
 
 
+def test_a_folder_keeps_the_table_of_another_study_unless_it_may_be_replaced(tmp_path):
+    small = {"space": {"dim": [2], "walks_per_node": [2]}, "folder": tmp_path, "threads": 1}
+    first = efge.tune(GRAPH, **small, fits=np.int64(1))
+    assert scores_of(efge.tune(GRAPH, **small, fits=1)) == scores_of(first)
+    table = (tmp_path / "table.csv").read_bytes()
+    wider = small | {"space": {"dim": [2, 3], "walks_per_node": [2]}}
+    for graph, labels, options, other in (
+        (GRAPH, None, small | {"fits": 2}, "fits"),
+        (GRAPH, None, small | {"seed": 1, "fits": 1}, "seed"),
+        (GRAPH, None, wider | {"fits": 1}, "space"),
+        (nx.karate_club_graph(), None, small | {"fits": 1}, "graph"),
+        (GRAPH, LABELS, small | {"fits": 1}, "task"),
+    ):
+        with pytest.raises(efge.EvaluationError, match=rf"has a study with another .*{other}.*; name another folder"):
+            efge.tune(graph, labels, **options)
+    assert (tmp_path / "table.csv").read_bytes() == table
+    assert len(efge.tune(GRAPH, **wider, force=True).rows) == 2
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 3
+    (tmp_path / "study.json").write_text("[]")
+    with pytest.raises(efge.EvaluationError, match=r"table\.csv: this file exists, and is of no study; .* pass force"):
+        efge.tune(GRAPH, **wider)
+
+
 def test_progress_goes_from_nothing_to_all_of_the_work():
     seen = []
     efge.tune(GRAPH, space=SPACE, threads=1, progress=lambda done, total, note: seen.append((done, total)))

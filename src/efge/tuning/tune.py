@@ -28,7 +28,7 @@ from efge.tuning.advice import advise, describe_chance, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds, planned_work
 from efge.tuning.results import Results
 from efge.tuning.space import Candidate, make_candidates
-from efge.tuning.study import Study
+from efge.tuning.study import Study, check_same_study
 from efge.tuning.tasks import LabelTask, LinkTask
 from efge.tuning.trials import Outcome, Task, Trial, TrialRunner, group_by_training
 
@@ -49,6 +49,7 @@ def tune(  # noqa: PLR0913
     budget: float | None = None,
     fits: int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    force: bool = False,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -93,7 +94,9 @@ def tune(  # noqa: PLR0913
         Number of trainings, at most. Fewer candidates take part if they would need more.
     folder : path, optional
         Where to keep finished trials, and to write ``table.csv`` and ``study.json``. Called again with the same
-        arguments, an interrupted study continues.
+        arguments, an interrupted study continues. A folder with the table of a study with other settings is an error.
+    force : bool
+        Replace the table of another study in the folder; trainings that both have in common are not repeated.
     seed : int
         Seed of held-out edges or folds, and of trainings.
     threads : int, optional
@@ -118,6 +121,7 @@ def tune(  # noqa: PLR0913
     check_positive_integers(threads=threads)
     check_functions(progress=progress)
     check_folder_path("folder", folder)
+    check_types(force=force)
     if isinstance(space, str):
         check_types(path=space)
     if budget is not None and not is_number(budget):
@@ -125,6 +129,9 @@ def tune(  # noqa: PLR0913
     graph, candidates = as_graph(graph), make_candidates(space)
     task = _make_task(graph, labels, seed, C, class_weight)
     chosen_metric = _choose_metric(task, metric)
+    settings = _settings(task, candidates, chosen_metric, budget, fits)
+    if folder is not None and not force:
+        check_same_study(folder, settings)
     search = _Search(task, candidates, chosen_metric, progress)
     with ExitStack() as stack:
         runner = TrialRunner(task, _open_folder(folder, stack), threads)
@@ -132,33 +139,10 @@ def tune(  # noqa: PLR0913
     study = search.study(threads)
     if isinstance(task, LabelTask):
         study.expected, study.n_expected = task.last_scores(study.best_model.embedding_), len(task.last)
-    study.settings = _settings(task, candidates, chosen_metric, budget, fits)
+    study.settings = settings
     if folder is not None:
         study.save(folder)
     return study
-
-
-def describe_study(  # noqa: PLR0913
-    graph: Graph,
-    labels: Any = None,
-    *,
-    space: Any = None,
-    metric: str | None = None,
-    C: float = 1.0,  # noqa: N803
-    class_weight: str | None = None,
-    budget: float | None = None,
-    fits: int | None = None,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Return the `settings` of a study before it runs, to tell whether it would continue another one.
-
-    Examples
-    --------
-    >>> describe_study(as_graph([(0, 1), (1, 2)]), fits=3, seed=1)["seed"]
-    1
-    """
-    task = _make_task(graph, labels, seed, C, class_weight)
-    return _settings(task, make_candidates(space), _choose_metric(task, metric), budget, fits)
 
 
 def _settings(
@@ -167,7 +151,8 @@ def _settings(
     """Return all that a study depends on, besides threads."""
     keys = sorted(candidate.key() for candidate in candidates)
     space = hashlib.sha256("\n".join(keys).encode()).hexdigest()[:16]
-    return task.config() | {"metric": metric, "space": space, "budget": budget, "fits": fits}
+    limits = {"budget": None if budget is None else float(budget), "fits": None if fits is None else int(fits)}
+    return task.config() | {"metric": metric, "space": space} | limits
 
 
 def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str | None) -> Task:  # noqa: N803
@@ -176,7 +161,7 @@ def _make_task(graph: Any, labels: Any, seed: int, C: float, class_weight: str |
     if not (isinstance(seed, (int, np.integer)) and seed >= 0):
         raise EvaluationError(f"seed must be an integer from 0 on; got {seed!r}")
     if labels is not None:
-        return LabelTask(graph, labels, int(seed), C, class_weight)
+        return LabelTask(graph, labels, int(seed), float(C), class_weight)
     if class_weight is not None:
         raise EvaluationError("class_weight is for labels; give labels, or leave it out")
     return LinkTask(graph, int(seed))
