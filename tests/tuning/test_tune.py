@@ -344,6 +344,26 @@ def test_a_folder_keeps_the_table_of_another_study_unless_it_may_be_replaced(tmp
         efge.tune(GRAPH, **wider)
 
 
+def test_no_library_is_loaded_in_the_time_of_the_first_trial():
+    """A budget is planned by that time; loading takes longer than a trial on a small graph."""
+    program = """
+import sys, efge
+from efge.tuning.trials import TrialRunner
+train, loaded = TrialRunner._fit, []
+def fit(self, *arguments):
+    before = set(sys.modules)
+    model = train(self, *arguments)
+    loaded.extend(set(sys.modules) - before)
+    return model
+TrialRunner._fit = fit
+everybody = [(u, v) for u in range(12) for v in range(u) if (u + v) % 5]
+efge.tune(everybody, space={"window": 2, "dim": 4, "walks_per_node": 1}, threads=1)
+print(sorted(loaded))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 def test_progress_goes_from_nothing_to_all_of_the_work():
     seen = []
     efge.tune(GRAPH, space=SPACE, threads=1, progress=lambda done, total, note: seen.append((done, total)))
