@@ -58,6 +58,9 @@ def test_the_table_has_all_candidates_with_scores_and_deviations(study):
     assert 2 <= (table["repeats"] == 2).sum() <= 4
     assert [axes.get_xlabel() for axes in study.plot()] == ["window", "propagate", "seconds of a training"]
     assert study.advice.endswith(".")
+    # How to read the table is said below it, and not where advice is shown without a table, as by embed --tune.
+    assert "rows" not in study.advice
+    assert [note.split()[0] for note in study.notes] == ["Compare", "The", "Without"]
 
 
 def test_an_interrupted_study_continues_and_has_the_same_result(study, tmp_path, monkeypatch):

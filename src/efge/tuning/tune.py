@@ -26,7 +26,7 @@ from efge.io.scratch import lock_folder
 from efge.models.efge import EFGE, choose_window
 from efge.tuning.advice import advise, describe_chance, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds, planned_work
-from efge.tuning.results import Results
+from efge.tuning.results import Results, explain_rows
 from efge.tuning.space import Candidate, make_candidates
 from efge.tuning.study import Study, check_same_study
 from efge.tuning.tasks import LabelTask, LinkTask
@@ -278,7 +278,7 @@ class _Search:
         """Return the result."""
         rows, graph = self.results.rows(), self.task.graph
         targets = self.task.targets if isinstance(self.task, LabelTask) else None
-        notes = list(self.notes)
+        notes = [*explain_rows(rows), *self.notes]
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
         default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
