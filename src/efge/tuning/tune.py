@@ -118,7 +118,7 @@ def tune(  # noqa: PLR0913
     >>> len(study.rows), study.rows[0].verdict
     (2, 'best')
     """
-    check_positive_integers(threads=threads)
+    check_positive_integers(threads=threads, fits=fits)
     check_functions(progress=progress)
     check_folder_path("folder", folder)
     check_types(force=force)
