@@ -181,6 +181,15 @@ def test_labels_that_nothing_is_chosen_by_change_nothing_that_is_chosen(monkeypa
     assert plain.metric == ("micro_f1 (counts known)" if several else "micro_f1")
 
 
+def test_labels_of_names_that_are_not_nodes_are_pointed_out():
+    space = {"dim": [2], "walks_per_node": [1]}
+    known = efge.tune(GRAPH, LABELS, space=space)
+    others = efge.tune(GRAPH, LABELS | {"ann": 0, "bob": 1}, space=space)
+    assert known.notes == ()
+    assert others.notes == ("Labelled names that are not nodes: 2 ('ann', 'bob').",)
+    assert others.n_expected == known.n_expected == 12
+
+
 def test_what_to_expect_is_computed_by_one_thread_of_matrix_products(monkeypatch):
     """Several threads round otherwise, and wait for each other where processors are busy."""
     seen = []

@@ -20,6 +20,7 @@ from efge.errors import (
     check_types,
     is_number,
 )
+from efge.evaluation.labels import describe_missing
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
@@ -281,6 +282,9 @@ class _Search:
         notes = [*explain_rows(rows), *self.notes]
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
+        elif targets.without_vector:
+            count = len(targets.without_vector)
+            notes.append(f"Labelled names that are not nodes: {count:,} ({describe_missing(targets)}).")
         default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
         deviation = self.task.chance_deviation() if isinstance(self.task, LinkTask) else 0.0
         advice = advise(rows, default, explain_windows(graph, targets), deviation)
