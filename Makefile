@@ -102,6 +102,8 @@ newnodes: $(VENV)/test.stamp
 	$(VENV)/bin/python benchmarks/newnodes.py
 	$(VENV)/bin/python benchmarks/newnodes.py --stream --networks cora grqc
 	$(VENV)/bin/python benchmarks/newnodes.py --million
+	$(VENV)/bin/python benchmarks/newnodes.py --tried --networks cora --seeds 24
+	$(VENV)/bin/python benchmarks/newnodes.py --tried --networks pubmed --seeds 4
 	$(VENV)/bin/python benchmarks/figures.py
 
 # What is in the folder already is not measured again.

@@ -101,6 +101,49 @@ def stream() -> str:
     return markdown(["network", "orders", "vectors", "accuracy", "AUC", "seconds, each", "part of a fit"], rows)
 
 
+def tried() -> str:
+    """What other ways score beside the default: mean differences over draws, and their standard errors."""
+    draws: dict[tuple[str, str, int], dict[str, dict[str, Any]]] = {}
+    for row in tables()["tried"].records():
+        draws.setdefault((row["network"], row["new nodes"], row["seed"]), {})[row["method"]] = row
+    columns = list(dict.fromkeys((score, *draw[:2]) for score in ("accuracy", "auc") for draw in draws))
+    ways = [way for way in next(iter(draws.values())) if way != "both"]
+    lines: list[list[Any]] = []
+    for way in ways:
+        cells = []
+        for score, network, kind in columns:
+            gaps = [cell[way][score] - cell["both"][score] for key, cell in draws.items() if key[:2] == (network, kind)]
+            cells.append(f"{short(statistics.mean(gaps), '+')} ± {short(statistics.stdev(gaps) / len(gaps) ** 0.5)}")
+        lines.append([way, *cells])
+    header = [
+        f"{network}{'' if kind == 'random' else f', {kind}'}: {score.replace('auc', 'AUC')}"
+        for score, network, kind in columns
+    ]
+    return markdown(["tried", *header], lines)
+
+
+def short(number: float, sign: str = "") -> str:
+    # Adding zero leaves no minus sign before a number that is rounded to it.
+    return f"{round(number, 3) + 0.0:{sign}.3f}".replace("0.", ".", 1)
+
+
+def untrained() -> str:
+    """What nodes that are linked only to untrained ones cost, of all that the default is below a whole fit."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for row in tables()["untrained"].records():
+        found.setdefault((row["network"], row["new nodes"]), []).append(row)
+    parts = []
+    for (network, kind), rows in found.items():
+        losses = [row["below the whole fit"] for row in rows]
+        error = statistics.stdev(losses) / len(losses) ** 0.5
+        means = [statistics.mean(row[name] for row in rows) for name in ("by these nodes", "part of new nodes")]
+        parts.append(
+            f"{short(means[0])} of {short(statistics.mean(losses))} (± {short(error)}) on {network} "
+            f"with {kind.replace('random', 'random new nodes')} ({means[1]:.1%} are such nodes; {len(rows)} draws)"
+        )
+    return f"They account for this part of the accuracy that `both` is below a whole fit: {'; '.join(parts)}."
+
+
 BLOCKS: dict[str, Callable[[], str]] = {
     "new nodes setup": setup,
     "new nodes classes": lambda: score_table("accuracy"),
@@ -108,4 +151,6 @@ BLOCKS: dict[str, Callable[[], str]] = {
     "new nodes summary": summary,
     "new nodes seconds": seconds,
     "new nodes stream": stream,
+    "new nodes tried": tried,
+    "new nodes untrained": untrained,
 }

@@ -4,6 +4,7 @@
     python benchmarks/newnodes.py --networks cora --seeds 1    # a part of them; other rows of the record stay
     python benchmarks/newnodes.py --million                    # seconds for 100 new nodes of a model with a million
     python benchmarks/newnodes.py --stream --networks cora     # 20 updates, beside a fit from scratch
+    python benchmarks/newnodes.py --tried --networks cora      # other ways to combine vectors, at 10 %
 
 Some nodes are new: a random part, or those with the largest ids where ids are the publisher's own numbers. A fifth of
 their edges is held out. One model is fitted to the graph without the held-out edges ("whole fit"), another one to its
@@ -16,14 +17,17 @@ where `quality.py` looks for them.
 from __future__ import annotations
 
 import argparse
+import copy
 import time
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
 
 import efge
+from efge.embedding.averaging import mean_with_neighbors
 from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs_rest
 from quality import load_network
 from records import save
@@ -72,14 +76,18 @@ def draw_negatives(edges: Any, new: Any, count: int, random: np.random.Generator
 
 def accuracy(vectors: Any, task: Task, labels: Any) -> float | None:
     """The fraction of new nodes whose class is predicted; None if there are no classes."""
-    if labels is None:
-        return None
+    return None if labels is None else round(float(hits(vectors, task, labels).mean()), 4)
+
+
+def hits(vectors: Any, task: Task, labels: Any) -> npt.NDArray[np.bool_]:
+    """Whether the class of each new node is predicted."""
     found = [labels[name] for name in task.graph.names.tolist()]
     classes, numbers = np.unique([f[0] if isinstance(f, tuple) else f for f in found], return_inverse=True)
     members = numbers[~task.new, None] == np.arange(len(classes))
     weights = fit_one_vs_rest(add_constant(vectors[~task.new]), members)
     predicted = decision_function(add_constant(vectors[task.new]), weights).argmax(axis=1)
-    return round(float((predicted == numbers[task.new]).mean()), 4)
+    right: npt.NDArray[np.bool_] = predicted == numbers[task.new]
+    return right
 
 
 def auc(vectors: Any, task: Task) -> float:
@@ -128,6 +136,63 @@ def measure_network(name: str, percentages: list[int], seeds: int) -> None:
                 for row in rows:
                     print(*row, flush=True)
                 save("newnodes", "scores", COLUMNS, rows, program(), key=4)
+
+
+def other_ways(old: Any, task: Task) -> Iterator[tuple[str, Any]]:
+    """Yield what was tried beside the default, and the vectors of all nodes."""
+    graph, new, both = task.graph, task.new, old.transform(task.graph)
+    scales = scipy.sparse.diags_array(1 / np.sqrt(np.maximum(graph.degrees, 1)))
+    weighted = efge.as_graph(scales @ graph.to_scipy() @ scales, names=graph.names, directed=False)
+    yield "neighbors weigh 1/sqrt(degree)", old.transform(weighted)
+    rows = old.embedding_._index.rows(graph.names)
+    yield (
+        "one more mean over neighbors and itself",
+        replaced(both, new, mean_with_neighbors(graph, rows, old.embedding_.vectors, both[new])),
+    )
+    lengths = np.linalg.norm(old.transform(graph, "fold-in")[new], axis=1, keepdims=True)
+    directions = both[new] / np.maximum(np.linalg.norm(both[new], axis=1, keepdims=True), 1e-30)
+    yield "lengths as by fold-in, which the filter would give", replaced(both, new, lengths * directions)
+    axes = np.linalg.eigh(both[~new].T @ both[~new])[1]
+    spread = np.sqrt(((both[~new] @ axes) ** 2).mean(axis=0) / ((both[new] @ axes) ** 2).mean(axis=0))
+    yield "the same spread as old ones in each direction", replaced(both, new, both[new] @ axes * spread @ axes.T)
+    updated = copy.deepcopy(old).partial_fit(graph).embedding_[graph.names.tolist()].vectors
+    yield "rows of an updated model", replaced(both, new, updated[new])
+
+
+def replaced(vectors: Any, new: Any, rows: Any) -> Any:
+    """Vectors with other rows for new nodes."""
+    copied = vectors.copy()
+    copied[new] = rows
+    return copied
+
+
+def measure_tried(name: str, seeds: int, percent: int = 10) -> None:
+    """Score other ways, and count what nodes cost that are linked only to old ones without edges of their own."""
+    graph, labels = load_network(name)
+    compile_first()
+    for order in ("random", "largest ids") if name in ORDERED else ("random",):
+        for seed in range(seeds):
+            task, key = make_task(graph, order, percent, seed), [name, order, percent, seed]
+            old, _ = timed_fit(task.graph.subgraph(task.graph.names[~task.new].tolist()), seed)
+            both = old.transform(task.graph)
+            ways = [("both", both), *other_ways(old, task)]
+            rows = [[*key, way, accuracy(vectors, task, labels), auc(vectors, task)] for way, vectors in ways]
+            save("newnodes", "tried", [*COLUMNS[:5], "accuracy", "auc"], rows, program(), key=4)
+            whole, _ = timed_fit(task.graph, seed)
+            alone = linked_to_untrained(task)[task.new]
+            lost = hits(whole.embedding_.vectors, task, labels).astype(int) - hits(both, task, labels)
+            losses = [round(float(part.sum() / len(lost)), 4) for part in (lost, lost[alone])]
+            columns = [*COLUMNS[:4], "part of new nodes", "below the whole fit", "by these nodes"]
+            save("newnodes", "untrained", columns, [[*key, round(float(alone.mean()), 4), *losses]], program(), key=4)
+            print(*key, *(row[4:] for row in rows), losses, flush=True)
+
+
+def linked_to_untrained(task: Task) -> npt.NDArray[np.bool_]:
+    """Whether all neighbors of each node, of which there are some, are old nodes without old neighbors."""
+    matrix = task.graph.to_scipy()
+    untrained = ~task.new & (matrix @ (~task.new).astype(float) == 0)
+    found: npt.NDArray[np.bool_] = (task.graph.degrees > 0) & (matrix @ (~untrained).astype(float) == 0)
+    return found
 
 
 def compile_first() -> None:
@@ -201,11 +266,15 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--stream", action="store_true", help="measure updates instead")
     parser.add_argument("--million", action="store_true", help="measure a large model instead")
+    parser.add_argument("--tried", action="store_true", help="measure other ways to combine vectors instead")
     options = parser.parse_args()
     if options.million:
         measure_million()
         return
     for name in options.networks:
+        if options.tried:
+            measure_tried(name, options.seeds)
+            continue
         if options.stream:
             for seed in range(options.seeds):
                 measure_stream(name, seed=seed)

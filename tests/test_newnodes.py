@@ -38,6 +38,25 @@ def test_scores_of_perfect_and_of_empty_vectors_are_known():
     assert newnodes.auc(np.zeros((60, 2), np.float32), task) == 0.5
 
 
+def test_other_ways_change_vectors_of_new_nodes_only():
+    task = newnodes.make_task(GRAPH, "random", 30, seed=0)
+    old = efge.EFGE(dim=4, seed=0).fit(task.graph.subgraph(task.graph.names[~task.new].tolist()))
+    both, seen = old.transform(task.graph), []
+    for way, vectors in newnodes.other_ways(old, task):
+        seen.append(way)
+        assert (vectors[~task.new] == both[~task.new]).all()
+        assert np.isfinite(vectors).all()
+        assert (vectors[task.new] != both[task.new]).any(axis=1).mean() > 0.9
+    assert len(seen) == len(set(seen)) == 5
+
+
+def test_nodes_that_are_linked_to_untrained_ones_alone_are_found():
+    # The old node 2 has the new neighbors 3 and 4 only; 4 has another neighbor, 5 is new and has none.
+    graph = efge.as_graph([(0, 1), (2, 3), (2, 4), (4, 0)], nodes=range(6))
+    task = newnodes.Task(graph, graph.names > 2, np.empty((0, 2), int), np.empty((0, 2), int))
+    assert graph.names[newnodes.linked_to_untrained(task) & task.new].tolist() == [3]
+
+
 def test_every_figure_can_be_drawn_from_the_record():
     for figure in figures_newnodes.BLOCKS.values():
         assert figure()

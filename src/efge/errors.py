@@ -187,6 +187,7 @@ _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
         _is_flag,
         "True or False",
     ),
+    (("force",), _is_flag, "True or False"),
 ]
 _OPTIONAL_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("format", "delimiter", "thousands", "key"), _is_text, "text, or None to detect it"),

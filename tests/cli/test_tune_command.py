@@ -78,6 +78,21 @@ def test_embed_tunes_first_and_its_record_repeats_the_run(folder, monkeypatch):
     assert (folder / "again.npz").read_bytes() == (folder / "v.npz").read_bytes()
 
 
+def test_embed_replaces_the_study_of_other_settings_only_if_it_may(folder, monkeypatch):
+    monkeypatch.setattr("efge.tuning.space.DEFAULT_SPACE", {"window": [1, 2], "propagate": [None]})
+    command = ("embed", "caves.csv", "-o", "v.npz", "--tune", "--walks-per-node", 3)
+    assert run(*command, "--dim", 4, cwd=folder).returncode == 0
+    table = (folder / "v.npz.study" / "table.csv").read_bytes()
+    for name in ("v.npz", "v.npz.json"):
+        (folder / name).unlink()
+    assert_fails(run(*command, "--dim", 3, cwd=folder), "v.npz.study has a study with another space")
+    assert not (folder / "v.npz").exists()
+    assert (folder / "v.npz.study" / "table.csv").read_bytes() == table
+    assert run(*command, "--dim", 4, cwd=folder).returncode == 0
+    assert run(*command, "--dim", 3, "--force", cwd=folder).returncode == 0
+    assert (folder / "v.npz.study" / "table.csv").read_bytes() != table
+
+
 @pytest.mark.parametrize(
     "estimator",
     [
@@ -147,21 +162,25 @@ def test_a_study_replaces_no_file_of_something_else(tmp_path):
     arguments = ("--space", "space.toml", "-o", "study")
     done = run("tune", "graph.txt", *arguments, cwd=tmp_path)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "table.csv: this file exists; add --force" in done.stderr
+    assert "table.csv: this file exists, and is of no study; name another folder, or pass force=True (--force)" in (
+        done.stderr
+    )
     assert (tmp_path / "study" / "table.csv").read_text() == "important"
     assert run("tune", "graph.txt", *arguments, "--force", cwd=tmp_path).returncode == 0
     assert run("tune", "graph.txt", *arguments, cwd=tmp_path).returncode == 0
     table = (tmp_path / "study" / "table.csv").read_bytes()
     (tmp_path / "wider.toml").write_text("dim = [2, 3]\nwalks_per_node = [2]\n")
-    for others in (
-        ("other.txt", *arguments),
-        ("graph.txt", *arguments, "--seed", 1),
-        ("graph.txt", *arguments, "--fits", 2),
-        ("graph.txt", *arguments, "--space", "wider.toml"),
-    ):
+    for setting, others in {
+        "graph": ("other.txt", *arguments),
+        "seed": ("graph.txt", *arguments, "--seed", 1),
+        "fits": ("graph.txt", *arguments, "--fits", 2),
+        "space": ("graph.txt", *arguments, "--space", "wider.toml"),
+    }.items():
         done = run("tune", *others, cwd=tmp_path)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "exist; add --force" in done.stderr
+        assert f"study has a study with another {setting}; name another folder, or pass force=True (--force)" in (
+            done.stderr
+        )
     assert (tmp_path / "study" / "table.csv").read_bytes() == table
     assert run("tune", "graph.txt", *arguments, "--seed", 1, "--force", cwd=tmp_path).returncode == 0
 

@@ -21,7 +21,6 @@ from efge.graph.factorization import factor_edges
 from efge.models.efge import choose_window
 from efge.tuning import tasks, trials
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
-from efge.tuning.tune import describe_study
 from helpers import blas_threads, planted_communities
 
 GRAPH, GROUPS = planted_communities(1, nodes=60, groups=3, also=0.0)
@@ -59,6 +58,9 @@ def test_the_table_has_all_candidates_with_scores_and_deviations(study):
     assert 2 <= (table["repeats"] == 2).sum() <= 4
     assert [axes.get_xlabel() for axes in study.plot()] == ["window", "propagate", "seconds of a training"]
     assert study.advice.endswith(".")
+    # How to read the table is said below it, and not where advice is shown without a table, as by embed --tune.
+    assert "rows" not in study.advice
+    assert [note.split()[0] for note in study.notes] == ["Compare", "The", "Without"]
 
 
 def test_an_interrupted_study_continues_and_has_the_same_result(study, tmp_path, monkeypatch):
@@ -177,6 +179,15 @@ def test_labels_that_nothing_is_chosen_by_change_nothing_that_is_chosen(monkeypa
     assert plain.expected != other.expected
     assert plain.n_expected == 12
     assert plain.metric == ("micro_f1 (counts known)" if several else "micro_f1")
+
+
+def test_labels_of_names_that_are_not_nodes_are_pointed_out():
+    space = {"dim": [2], "walks_per_node": [1]}
+    known = efge.tune(GRAPH, LABELS, space=space)
+    others = efge.tune(GRAPH, LABELS | {"ann": 0, "bob": 1}, space=space)
+    assert known.notes == ()
+    assert others.notes == ("Labelled names that are not nodes: 2 ('ann', 'bob').",)
+    assert others.n_expected == known.n_expected == 12
 
 
 def test_what_to_expect_is_computed_by_one_thread_of_matrix_products(monkeypatch):
@@ -327,7 +338,51 @@ def test_numbers_of_numpy_are_numbers_of_a_study(tmp_path):
     limits = {"budget": np.float32(60), "fits": np.int64(1)}
     study = efge.tune(GRAPH, LABELS, C=np.float32(1), folder=tmp_path, **options, **limits)
     saved = json.loads((tmp_path / "study.json").read_text())["settings"]
-    assert saved == study.settings == describe_study(GRAPH, LABELS, C=1, budget=60, fits=1, **options)
+    assert saved == study.settings
+    assert (saved["C"], saved["budget"], saved["fits"], saved["seed"]) == (1, 60, 1, 1)
+
+
+def test_a_folder_keeps_the_table_of_another_study_unless_it_may_be_replaced(tmp_path):
+    small = {"space": {"dim": [2], "walks_per_node": [2]}, "folder": tmp_path, "threads": 1}
+    first = efge.tune(GRAPH, **small, fits=np.int64(1))
+    assert scores_of(efge.tune(GRAPH, **small, fits=1)) == scores_of(first)
+    table = (tmp_path / "table.csv").read_bytes()
+    wider = small | {"space": {"dim": [2, 3], "walks_per_node": [2]}}
+    for graph, labels, options, other in (
+        (GRAPH, None, small | {"fits": 2}, "fits"),
+        (GRAPH, None, small | {"seed": 1, "fits": 1}, "seed"),
+        (GRAPH, None, wider | {"fits": 1}, "space"),
+        (nx.karate_club_graph(), None, small | {"fits": 1}, "graph"),
+        (GRAPH, LABELS, small | {"fits": 1}, "task"),
+    ):
+        with pytest.raises(efge.EvaluationError, match=rf"has a study with another .*{other}.*; name another folder"):
+            efge.tune(graph, labels, **options)
+    assert (tmp_path / "table.csv").read_bytes() == table
+    assert len(efge.tune(GRAPH, **wider, force=True).rows) == 2
+    assert len((tmp_path / "table.csv").read_text().splitlines()) == 3
+    (tmp_path / "study.json").write_text("[]")
+    with pytest.raises(efge.EvaluationError, match=r"table\.csv: this file exists, and is of no study; .* pass force"):
+        efge.tune(GRAPH, **wider)
+
+
+def test_no_library_is_loaded_in_the_time_of_the_first_trial():
+    """A budget is planned by that time; loading takes longer than a trial on a small graph."""
+    program = """
+import sys, efge
+from efge.tuning.trials import TrialRunner
+train, loaded = TrialRunner._fit, []
+def fit(self, *arguments):
+    before = set(sys.modules)
+    model = train(self, *arguments)
+    loaded.extend(set(sys.modules) - before)
+    return model
+TrialRunner._fit = fit
+everybody = [(u, v) for u in range(12) for v in range(u) if (u + v) % 5]
+efge.tune(everybody, space={"window": 2, "dim": 4, "walks_per_node": 1}, threads=1)
+print(sorted(loaded))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
 
 
 def test_progress_goes_from_nothing_to_all_of_the_work():

@@ -195,7 +195,7 @@ def embed(
         raise ValueError(f"{run.graph}: this is not the graph of {config}, whose fingerprint is {run.fingerprint}")
     log_verbose(f"{run.graph}: {network!r}")
     if tune:
-        estimator = tune_run(run, network)
+        estimator = tune_run(run, network, force)
     log_verbose(repr(estimator))
     start = time.perf_counter()
     fit(estimator, network, **_fit_options(estimator, network, run.output, execution), **partition_options)

@@ -25,7 +25,7 @@ from efge.cli.options import (
     select_options,
     with_options,
 )
-from efge.cli.outputs import ForceFlag, check_outputs, files_in
+from efge.cli.outputs import ForceFlag, check_outputs
 
 if TYPE_CHECKING:
     from efge.graph.graph import Graph
@@ -76,24 +76,24 @@ def tune(
     Without labels, a part of the edges is hidden, and candidates are scored by how well they find them.
     With labels, they are scored by cross-validation, and the best one once more on labels it was not chosen by.
     """
-    from efge.tuning.tune import describe_study
-
     reading = select_options(options, READING_OPTIONS)
     seconds = None if budget is None else parse_seconds(budget)
     check_outputs([plot], [graph, labels, space, options["nodes"]], force)
     network = runs.read_graph(graph, reading)
-    study_options: dict[str, Any] = {
-        "labels": labels,
-        "space": space,
-        "metric": metric,
-        "C": C,
-        "class_weight": class_weight,
-        "budget": seconds,
-        "fits": fits,
-        "seed": seed,
-    }
-    check_outputs(_other_files(output, describe_study(network, **study_options)), [], force)
-    study = _run_study(network, output, threads=threads, **study_options)
+    study = _run_study(
+        network,
+        output,
+        labels=labels,
+        space=space,
+        metric=metric,
+        C=C,
+        class_weight=class_weight,
+        budget=seconds,
+        fits=fits,
+        force=force,
+        seed=seed,
+        threads=threads,
+    )
     command = embed_command(graph, reading, _chosen(study), seed)
     if plot is not None:
         from efge.plots import save_figure
@@ -110,16 +110,6 @@ def tune(
 def _chosen(study: Study) -> Any:
     """Return the best estimator, or the default one where none beats chance."""
     return study.rows[0].candidate.estimator if study.beats_chance else efge.EFGE()
-
-
-def _other_files(folder: Path, settings: Mapping[str, Any]) -> list[Path]:
-    """Return the files that a study would replace, unless they are those of the same study."""
-    try:
-        content = json.loads((folder / "study.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        content = None
-    is_same = isinstance(content, dict) and content.get("settings") == settings
-    return [] if is_same else files_in(folder, "table.csv", "study.json")
 
 
 def _run_study(graph: Graph, folder: Path | None, **options: Any) -> Study:
@@ -141,7 +131,7 @@ def check_tunable(run: runs.Run, settings: Mapping[str, Any]) -> None:
         raise ValueError(f"--tune chooses --{option} itself; leave it out")
 
 
-def tune_run(run: runs.Run, graph: Graph) -> NodeEmbedder:
+def tune_run(run: runs.Run, graph: Graph, force: bool) -> NodeEmbedder:
     """Choose family, window and filter for a run; other parameters stay as they were given."""
     from efge.tuning.space import DEFAULT_SPACE
 
@@ -150,6 +140,7 @@ def tune_run(run: runs.Run, graph: Graph) -> NodeEmbedder:
         graph,
         None if run.output == "-" else Path(f"{run.output}.study"),
         space=DEFAULT_SPACE | {name: [value] for name, value in fixed.items()},
+        force=force,
         seed=int(run.parameters.get("seed", 0)),
         threads=run.parameters.get("threads"),
     )

@@ -6,14 +6,14 @@ import csv
 import io
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import efge
 from efge import display
-from efge.errors import check_folder_path
+from efge.errors import EvaluationError, check_folder_path
 from efge.evaluation.results import check_digits, markdown
 from efge.graph.graph import Graph
 from efge.io.atomic import atomic_write
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from efge.models.base import NodeEmbedder
+
+_TABLE, _RECORD = "table.csv", "study.json"
 
 
 class Study:
@@ -254,9 +256,31 @@ class Study:
             "notes": list(self.notes),
             "candidates": records,
         }
-        for name, data in {"table.csv": text.getvalue(), "study.json": json.dumps(content, indent=1) + "\n"}.items():
+        for name, data in {_TABLE: text.getvalue(), _RECORD: json.dumps(content, indent=1) + "\n"}.items():
             with atomic_write(Path(folder, name)) as stream:
                 stream.write(data.encode())
+
+
+def check_same_study(folder: str | os.PathLike[str], settings: Mapping[str, Any]) -> None:
+    """Raise an error if a study with these settings would replace files of another study, or of something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> check_same_study(tempfile.mkdtemp(), {"seed": 0})
+    """
+    existing = [path for name in (_TABLE, _RECORD) if (path := Path(folder, name)).exists()]
+    try:
+        known = json.loads(Path(folder, _RECORD).read_text("utf-8"))["settings"]
+    except (OSError, ValueError, KeyError, TypeError):
+        known = None
+    if not existing or known == settings:
+        return
+    remedy = "name another folder, or pass force=True (--force)"
+    if not isinstance(known, dict):
+        raise EvaluationError(f"{existing[0]}: this file exists, and is of no study; {remedy} to replace it")
+    others = [name for name in known | dict(settings) if known.get(name) != settings.get(name)]
+    raise EvaluationError(f"{folder} has a study with another {', '.join(others)}; {remedy} to replace its table")
 
 
 def _plain(value: Any) -> Any:

@@ -87,8 +87,7 @@ class TrialRunner:
         """Yield outcomes as they are finished; every worker thread trains a model, with its part of the threads."""
         if not missing:
             return
-        # Loads compiled code, which may take longer than a training, and by whose time budgets are planned.
-        EFGE(dim=4, walks_per_node=1, seed=0, threads=1).fit([(0, 1), (1, 2)])
+        _load_code()
         workers = max(1, min(self.threads, len(missing), self._workers_in_memory(trials)))
         with single_threaded_blas(), warnings.catch_warnings():
             # A few walks are meant to be too few; the final model warns if there is reason to.
@@ -211,6 +210,11 @@ class TrialRunner:
         content = {"config": self.config(trial), "seconds": outcome.seconds, "values": outcome.values}
         with atomic_write(self._path(trial)) as stream:
             stream.write(json.dumps(content, indent=1).encode() + b"\n")
+
+
+def _load_code() -> None:
+    """Load compiled code and libraries, which may take longer than a trial, by whose time budgets are planned."""
+    configured(Candidate(EFGE(dim=4, walks_per_node=1, init="svd")), 0, 1).fit([(0, 1), (1, 2)])
 
 
 def configured(candidate: Candidate, seed: int, threads: int | None) -> Any:

@@ -20,15 +20,16 @@ from efge.errors import (
     check_types,
     is_number,
 )
+from efge.evaluation.labels import describe_missing
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.scratch import lock_folder
 from efge.models.efge import EFGE, choose_window
 from efge.tuning.advice import advise, describe_chance, explain_windows
 from efge.tuning.halving import Round, Training, limit_by_fits, limit_by_time, plan_rounds, planned_work
-from efge.tuning.results import Results
+from efge.tuning.results import Results, explain_rows
 from efge.tuning.space import Candidate, make_candidates
-from efge.tuning.study import Study
+from efge.tuning.study import Study, check_same_study
 from efge.tuning.tasks import LabelTask, LinkTask
 from efge.tuning.trials import Outcome, Task, Trial, TrialRunner, group_by_training
 
@@ -49,6 +50,7 @@ def tune(  # noqa: PLR0913
     budget: float | None = None,
     fits: int | None = None,
     folder: str | os.PathLike[str] | None = None,
+    force: bool = False,
     seed: int = 0,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -93,7 +95,9 @@ def tune(  # noqa: PLR0913
         Number of trainings, at most. Fewer candidates take part if they would need more.
     folder : path, optional
         Where to keep finished trials, and to write ``table.csv`` and ``study.json``. Called again with the same
-        arguments, an interrupted study continues.
+        arguments, an interrupted study continues. A folder with the table of a study with other settings is an error.
+    force : bool
+        Replace the table of another study in the folder; trainings that both have in common are not repeated.
     seed : int
         Seed of held-out edges or folds, and of trainings.
     threads : int, optional
@@ -115,9 +119,10 @@ def tune(  # noqa: PLR0913
     >>> len(study.rows), study.rows[0].verdict
     (2, 'best')
     """
-    check_positive_integers(threads=threads)
+    check_positive_integers(threads=threads, fits=fits)
     check_functions(progress=progress)
     check_folder_path("folder", folder)
+    check_types(force=force)
     if isinstance(space, str):
         check_types(path=space)
     if budget is not None and not is_number(budget):
@@ -125,6 +130,9 @@ def tune(  # noqa: PLR0913
     graph, candidates = as_graph(graph), make_candidates(space)
     task = _make_task(graph, labels, seed, C, class_weight)
     chosen_metric = _choose_metric(task, metric)
+    settings = _settings(task, candidates, chosen_metric, budget, fits)
+    if folder is not None and not force:
+        check_same_study(folder, settings)
     search = _Search(task, candidates, chosen_metric, progress)
     # A graph that cannot be tuned leaves no folder behind.
     task.prepare([0])
@@ -134,33 +142,10 @@ def tune(  # noqa: PLR0913
     study = search.study(threads)
     if isinstance(task, LabelTask):
         study.expected, study.n_expected = task.last_scores(study.best_model.embedding_), len(task.last)
-    study.settings = _settings(task, candidates, chosen_metric, budget, fits)
+    study.settings = settings
     if folder is not None:
         study.save(folder)
     return study
-
-
-def describe_study(  # noqa: PLR0913
-    graph: Graph,
-    labels: Any = None,
-    *,
-    space: Any = None,
-    metric: str | None = None,
-    C: float = 1.0,  # noqa: N803
-    class_weight: str | None = None,
-    budget: float | None = None,
-    fits: int | None = None,
-    seed: int = 0,
-) -> dict[str, Any]:
-    """Return the `settings` of a study before it runs, to tell whether it would continue another one.
-
-    Examples
-    --------
-    >>> describe_study(as_graph([(0, 1), (1, 2)]), fits=3, seed=1)["seed"]
-    1
-    """
-    task = _make_task(graph, labels, seed, C, class_weight)
-    return _settings(task, make_candidates(space), _choose_metric(task, metric), budget, fits)
 
 
 def _settings(
@@ -296,9 +281,12 @@ class _Search:
         """Return the result."""
         rows, graph = self.results.rows(), self.task.graph
         targets = self.task.targets if isinstance(self.task, LabelTask) else None
-        notes = list(self.notes)
+        notes = [*explain_rows(rows), *self.notes]
         if targets is None:
             notes.append("Without labels, hidden edges decide; a task that depends on something else may differ.")
+        elif targets.without_vector:
+            count = len(targets.without_vector)
+            notes.append(f"Labelled names that are not nodes: {count:,} ({describe_missing(targets)}).")
         default = next((row for row in rows if row.candidate.key() == self.default.key()), None)
         deviation = self.task.chance_deviation() if isinstance(self.task, LinkTask) else 0.0
         advice = advise(rows, default, explain_windows(graph, targets), deviation)
