@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import NamedTuple
 
 from efge.errors import GraphError, warn_user
@@ -67,9 +68,46 @@ class Layout(NamedTuple):
         return (names[self.source].strip(), names[self.target].strip()) if self.header else None
 
     @property
+    def has_quotes(self) -> bool:
+        """Whether a quote at the beginning of a field is a mark; tabs and blanks often separate words as they are."""
+        return self.delimiter not in (WHITESPACE, ord("\t"))
+
+    @property
     def is_plain(self) -> bool:
         """Whether a line is two names and nothing else."""
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
+
+
+def find_table(lines: list[Line], requested: str | None) -> int:
+    """Return the number of lines at the beginning that have other fields than all below them, such as a title; or 0.
+
+    The lines are some of the first ones of a file.
+    """
+    beginning = lines[0].text.decode("utf-8", "replace").strip()[:1] if lines else ""
+    if beginning in ("", "{", "[", "<"):
+        return 0
+    delimiters = [choose_delimiter(lines[0], requested, range(2, 1 << 31))]
+    delimiters += [] if requested is not None else [*b"\t;,", WHITESPACE]
+    for delimiter in delimiters:
+        widths = [_count_filled(line.fields(delimiter)) for line in lines]
+        equal = len(list(next(groupby(reversed(widths)))[1]))
+        above = set(widths[:-equal])
+        if widths[-1] > 1 and not above:
+            return 0
+        if widths[-1] > 1 and widths[-1] not in above and (above == {1} or equal > 1):
+            return len(widths) - equal
+    return 0
+
+
+def _count_filled(fields: list[str]) -> int:
+    """Return the number of fields of a line; one if all but the first are empty, as in the title of a spreadsheet."""
+    return len(fields) if any(fields[1:]) or not fields[0] else 1
+
+
+def explain_title(lines: list[Line], count: int) -> str:
+    """Say that the first lines do not belong to the table below them."""
+    text = lines[0].text.decode("utf-8", "replace").strip().rstrip(",;\t")
+    return f"{lines[0].place}: {text[:80]!r} has other fields than line {lines[count].number} and those below it"
 
 
 def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, columns: Columns) -> Layout:
