@@ -512,3 +512,53 @@ def test_quotes_within_names_and_between_tabs_are_no_marks(write):
     graph = efge.read_graph(write('"Heroes" (album),bob\n5" disk,"""a"""\n'), header=False)
     assert graph.names.tolist() == ['"Heroes" (album)', "bob", '5" disk', '"a"']
     assert '"a' in efge.read_graph(write('"a\tb\nb\tc\n', "e.tsv"), header=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            '<?xml version="1.0"?>\n<!-- mine -->\n<graphml xmlns="x">\n</graphml>\n',
+            "GraphML, so pass format='graphml'",
+        ),
+        ('<gexf version="1.3">\n</gexf>\n', "GEXF, so pass networkx.read_gexf"),
+        ("<!DOCTYPE html>\n<html lang=en>\n", "XML or HTML, and no table of edges"),
+        ("graph { a -- b; b -- c }\n", "DOT, so pass networkx"),
+        ("strict digraph friends {\n  a -> b;\n}\n", "DOT, so pass networkx"),
+        ('Creator "me"\ngraph\n[\n  node [\n', "GML, so pass format='gml'"),
+        ('*Vertices 3\n1 "a"\n', "Pajek, so pass format='pajek'"),
+        ("%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", "Matrix Market, so pass format='mtx'"),
+        ("@prefix x: <http://x/> .\nx:a x:knows x:b .\n", "RDF in Turtle, so pass pairs"),
+    ],
+)
+def test_a_text_of_another_format_is_never_read_as_edges(write, text, kind):
+    with pytest.raises(efge.GraphError, match=re.escape(f"e.txt: this file is {kind}")):
+        efge.read_graph(write(text, "e.txt"))
+
+
+def test_nodes_that_are_called_like_a_format_are_nodes(write):
+    for first in ("graph theory", "<http://x/a> <http://x/b>", "digraph tree", "creator graph"):
+        assert first.split()[0] in efge.read_graph(write(f"{first}\n{first}\n", "e.txt"))
+
+
+def test_ntriples_are_read_by_subject_and_object(write):
+    path = write("<http://x/a> <http://x/knows> <http://x/b> .\n<http://x/b> <http://x/knows> <http://x/c> .\n", "t.nt")
+    with pytest.raises(
+        efge.GraphError, match=r"this looks like N-Triples; .* source=0, target=2 \(--source 0 --target"
+    ):
+        efge.read_graph(path)
+    assert efge.read_graph(path, source=0, target=2).n_nodes == 3
+
+
+def test_what_r_writes_is_answered_with_what_to_do(write):
+    path = write('"from" "to" "w"\n"1" "ann" "bob" 3\n"2" "bob" "cid" 4\n', "e.txt")
+    with pytest.raises(efge.GraphError, match=r"skip_lines=1 .*; if it names columns beside .* by row.names=FALSE"):
+        efge.read_graph(path)
+    with pytest.warns(UserWarning, match="names such as '\"ann\"' are in quotes; write the file with commas or tabs"):
+        efge.read_graph(write('"ann" "bob" 3\n"bob" "cid" 4\n', "e.txt"))
+
+
+def test_columns_as_pandas_writes_them_to_json_are_read(write):
+    frame = pd.DataFrame({"source": ["ann", "bob"], "target": ["bob", "cid"], "weight": [2.0, 0.5]})
+    assert weights_of(efge.read_graph(write(frame.to_json(), "e.json"))) == EXPECTED
+    assert efge.as_graph(frame.to_dict()).fingerprint() == efge.as_graph(frame).fingerprint()

@@ -27,6 +27,7 @@ from efge.graph.text_layout import (
     detect_layout,
     explain_title,
     find_table,
+    refuse_other_formats,
 )
 from efge.graph.text_lines import (
     WHITESPACE,
@@ -96,6 +97,7 @@ def read_edge_list(
     head, chunks, separator = read_head(source, "edge")
     first = next(chunks)
     chunks, sample = chain([first], chunks), first.data.tobytes()
+    refuse_other_formats(source.label, sample)
     _refuse_title(first_lines(source, first, _SAMPLED_LINES), text_format.delimiter or separator)
     layout = detect_layout(head, sample, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
@@ -137,6 +139,10 @@ def _refuse_title(lines: list[Line], delimiter: str | None) -> None:
     if count:
         above = lines[count].number - 1
         advice = f"if it is a title, pass skip_lines={above} (--skip-lines {above})"
+        first, second = (lines[number].fields(WHITESPACE) for number in (0, count))
+        if count == 1 and len(second) == len(first) + 1 and not any(map(is_number, first)):
+            advice += "; if it names columns beside the names of rows, write the file again without these, as in R by"
+            advice += " row.names=FALSE"
         raise GraphError(f"{explain_title(lines, count)}; {advice}")
 
 

@@ -25,6 +25,18 @@ _SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", o
 # What may stand between the two nodes of an edge.
 _ARROWS = ("->", "-->", "=>", "<->", "--", "-", "→")
 
+# How texts begin that are graphs, but no tables, and how to read them.
+_OTHER_FORMATS = {
+    r"<[^>]*>?[^\0]{0,2000}<graphml\b|<graphml\b": "GraphML, so pass format='graphml' (--format graphml)",
+    r"<[^>]*>?[^\0]{0,2000}<gexf\b|<gexf\b": "GEXF, so pass networkx.read_gexf(file) to efge.as_graph",
+    r"<(\?xml|!doctype|!--|html|svg|rdf:)": "XML or HTML, and no table of edges",
+    r"(strict\s+)?(di)?graph\b[^\[\n]*\{": "DOT, so pass networkx.nx_pydot.read_dot(file) to efge.as_graph",
+    r"(creator\b.*\s+)?(version\b.*\s+)?graph\s*\[": "GML, so pass format='gml' (--format gml)",
+    r"\*(vertices|network)\b": "Pajek, so pass format='pajek' (--format pajek)",
+    r"%%matrixmarket\b": "Matrix Market, so pass format='mtx' (--format mtx)",
+    r"@(prefix|base)\b": "RDF in Turtle, so pass pairs of subject and object to efge.as_graph",
+}
+
 
 class TextFormat(NamedTuple):
     """The format of a table; None means to detect it from the first lines."""
@@ -76,6 +88,14 @@ class Layout(NamedTuple):
     def is_plain(self) -> bool:
         """Whether a line is two names and nothing else."""
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
+
+
+def refuse_other_formats(label: str, sample: bytes) -> None:
+    """Raise a GraphError if a text begins as one that is no table of edges."""
+    beginning = sample[:4000].decode("utf-8", "replace").lstrip()
+    kind = next((kind for rule, kind in _OTHER_FORMATS.items() if re.match(rule, beginning, re.IGNORECASE)), None)
+    if kind is not None:
+        raise GraphError(f"{label}: this file is {kind}")
 
 
 def find_table(lines: list[Line], requested: str | None) -> int:
@@ -152,6 +172,8 @@ def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, colu
 def _explain_fields(first: list[str], second: list[str], header: bool, requested: bool | None) -> str:
     """Explain that a line has too many fields, and which options would choose among them."""
     named = [field.strip() for field in first]
+    if named[-1] == "." and named[1].startswith("<"):
+        return "this looks like N-Triples; choose subject and object, as source=0, target=2 (--source 0 --target 2)"
     if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
         what = "this looks like an adjacency matrix with names"
         return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
