@@ -145,10 +145,10 @@ def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:
     return [*describe_names(graph, record), *filter(None, [randomness])]
 
 
-def _print_statistics(statistics: Mapping[str, Any]) -> None:
+def _print_statistics(statistics: Mapping[str, Any], width: int = 18) -> None:
     for name, value in statistics.items():
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
+        print(f"{name:{width}} {text:,}" if isinstance(text, (int, float)) else f"{name:{width}} {text}")
 
 
 def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: bool) -> None:
@@ -197,10 +197,12 @@ def _print_model(path: str, model: Any, reading: Mapping[str, Any], as_json: boo
         print(json.dumps(statistics))
         return
     for name, value in statistics.items():
+        rows = {name: value}
         if isinstance(value, dict):
-            _print_statistics({f"  {key}": "none" if item is None else item for key, item in value.items()})
-        else:
-            _print_statistics({name: value})
+            print(name)
+            rows = {f"  {key}": "none" if item is None else item for key, item in value.items()}
+        # Names of parameters are longer than those of statistics.
+        _print_statistics(rows, 26)
 
 
 def _as_json(value: Any) -> Any:
