@@ -126,7 +126,7 @@ _READ = {
 }  # fmt: skip
 _READ_TEXT = {
     "format": None, "delimiter": None, "comments": "#%", "header": None, "key": None, "encoding": "utf-8",
-    "decimal": ".", "thousands": None, "skip_bad": False,
+    "decimal": ".", "thousands": None, "skip_bad": False, "skip_lines": 0,
 }  # fmt: skip
 _PLACES = {"k": 2, "metric": "cosine", "among": None, "exclude": None}
 

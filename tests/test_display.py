@@ -40,6 +40,9 @@ def shown():
         "empty embedding": efge.Embedding(np.empty((0, 2))),
         "model": efge.EFGE(dim=8),
         "fitted model": model,
+        "diagnostics": model.diagnostics_,
+        "classifier": efge.Classifier(),
+        "fitted classifier": efge.Classifier().fit(model.embedding_, {"<ann>": "<b>", "bob": "c", "cid": "c"}),
         "communities": efge.Communities([["<ann>", "bob"], ["cid"]]),
         "scores": Scores(("ratio",), {(0.5,): {"accuracy": np.array([0.5, 0.75])}}, ("A <note>.",)),
         "no scores": Scores((), {}),
@@ -67,6 +70,9 @@ def test_tables_and_pictures_have_the_content():
     assert "Use <it>." in texts["study"]
     assert "separation" in texts["fitted model"]
     assert "separation" not in texts["model"]
+    assert "separation" in texts["diagnostics"]
+    assert "<b>" not in texts["classifier"]
+    assert texts["fitted classifier"].endswith("class nodes c 2 <b> 1 without a label 1")
     for name, picture in {
         "graph": "rect",
         "embedding": "circle",

@@ -174,6 +174,10 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_count(value: Any) -> bool:
+    return is_integer(value) and 0 <= value <= _MAX_INTEGER
+
+
 def _is_column(value: Any) -> bool:
     return isinstance(value, (str, Integral))
 
@@ -182,6 +186,7 @@ def _is_column(value: Any) -> bool:
 _RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
     (("path", "new"), _is_path, "the path of a file, as text or pathlib.Path, and not empty"),
     (("encoding", "comments", "decimal", "title", "attribute"), _is_text, "text"),
+    (("skip_lines",), _is_count, "a number of lines, from 0 on"),
     (
         ("drop_self_loops", "skip_bad", "count_duplicates", "aligned", "freeze", "normalize", "escape_formulas"),
         _is_flag,

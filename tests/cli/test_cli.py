@@ -244,7 +244,10 @@ def test_an_unknown_command_does_not_have_the_options_of_the_one_before(folder):
         (["embed", "friends.csv"], "give an output"),
         (["embed"], "give a graph"),
         (["embed", "--nonsense"], "No such option: --nonsense"),
-        (["nonsense"], "No such command 'nonsense'"),
+        (["nonsense"], "No such command 'nonsense' (see"),
+        (["embd", "e.csv"], "No such command 'embd'; did you mean 'embed'? (see"),
+        (["neighbours"], "No such command 'neighbours'; did you mean 'neighbors'?"),
+        (["embed", "--windw", "3"], "No such option: --windw (Possible options: --init, --window)"),
         (["neighbors", "v.npz", "ann"], "v.npz: no such file"),
         (["neighbors", "friends.csv", "ann"], "friends.csv"),
         (

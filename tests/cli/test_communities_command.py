@@ -57,3 +57,18 @@ def test_communities_says_what_is_wrong_and_writes_nothing(folder, arguments, me
     # Nobody asked for the default model by name.
     assert ("bigclam is the default model of communities" in done.stderr) == (arguments == ["--dim", 16])
     assert not (folder / "groups.tsv").exists()
+
+
+def test_nodes_in_no_community_are_counted_with_the_option_that_gives_them_one(folder):
+    (folder / "loose.txt").write_text(
+        (folder / "cliques.txt").read_text() + "".join(f"99 {i}\n" for i in range(100, 103))
+    )
+    command = ("communities", "loose.txt", "-m", "bigclam", "--n-communities", 4, "--seed", 1)
+    done = run(*command, "-o", "some.tsv", cwd=folder)
+    listed = efge.read_labels(folder / "some.tsv")
+    missing = 28 - len(listed)
+    assert missing > 1
+    assert f"efge: {missing} nodes are in no community, and not in some.tsv; --disjoint puts each node" in done.stderr
+    done = run(*command, "--disjoint", "-o", "all.tsv", cwd=folder)
+    assert "in no community" not in done.stderr
+    assert len(efge.read_labels(folder / "all.tsv")) == 28

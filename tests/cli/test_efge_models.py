@@ -80,3 +80,10 @@ def test_the_command_refuses_unknown_settings_in_one_line(folder, options, messa
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"efge: {message}")
     assert not (folder / "v.npz").exists()
+
+
+@pytest.mark.filterwarnings("default::UserWarning")
+def test_a_window_that_no_walk_reaches_is_told_in_the_shell_too(tmp_path):
+    (tmp_path / "e.csv").write_text("".join(f"{i},{(i + 1) % 9}\n" for i in range(9)))
+    done = run("embed", "e.csv", "-o", "v.npz", "--window", 20, "--dim", 2, "--walks-per-node", 1, cwd=tmp_path)
+    assert "efge: the window of 20 reaches 9 steps at most, because a walk has 10 nodes; raise walk" in done.stderr

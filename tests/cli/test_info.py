@@ -143,3 +143,28 @@ def test_labels_of_chosen_columns_are_used_by_every_command(write, tmp_path):
 def test_dimensions_of_an_estimate_are_positive(write, tmp_path, dim):
     write("e.csv", "ann,bob\nbob,cid\n")
     assert_fails(run("info", "e.csv", "--dim", dim, cwd=tmp_path), f"dim must be a positive integer; got {dim}")
+
+
+def test_a_saved_model_is_shown_with_its_parameters_and_what_it_can_do(tmp_path):
+    edges = [(i, (i + step) % 12) for i in range(12) for step in (1, 2)]
+    efge.EFGE("normal", dim=4, walks_per_node=2, seed=3).fit(edges).save(tmp_path / "efge.npz")
+    lines = lines_of(run("info", "efge.npz", cwd=tmp_path))
+    expected = ["model EFGE", "nodes 12", "dimensions 4", "family normal", "walks_per_node 2", "seed 3"]
+    for line in [*expected, "new nodes both, fold-in, average", "recommend yes", "update yes", "directed no"]:
+        assert line in lines, lines
+    efge.HOPE(dim=2, seed=1).fit(edges).save(tmp_path / "hope.model")
+    shown = json.loads(run("info", "hope.model", "--json", cwd=tmp_path).stdout)
+    assert (shown["model"], shown["parameters"]["dim"], shown["new nodes"]) == ("HOPE", 2, "projection")
+    assert (shown["recommend"], shown["update"]) == (False, False)
+    assert_fails(run("info", "hope.model", "--directed", cwd=tmp_path), "hope.model is a saved model, which takes no")
+    (tmp_path / "e.csv").write_text("a,b\n")
+    assert_fails(run("info", "e.csv", "--family", "m:F", cwd=tmp_path), "--family is for saved models; e.csv is none")
+
+
+def test_a_saved_model_of_an_own_family_is_shown_with_it(tmp_path):
+    (tmp_path / "own.py").write_text("import efge\n\nclass Own(efge.Poisson):\n    pass\n")
+    arguments = ("embed", "e.csv", "-o", "v.npz", "-m", "own.py:Own", "--dim", 2, "--walks-per-node", 1)
+    (tmp_path / "e.csv").write_text("a,b\nb,c\n")
+    assert run(*arguments, "--save-model", "m.npz", cwd=tmp_path).returncode == 0
+    assert_fails(run("info", "m.npz", cwd=tmp_path), "m.npz: a file cannot contain your own family, Own()")
+    assert "family Own()" in lines_of(run("info", "m.npz", "--family", "own.py:Own", cwd=tmp_path))

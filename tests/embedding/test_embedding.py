@@ -168,3 +168,12 @@ def test_a_name_in_another_case_is_suggested_in_large_embeddings_too(size):
 def test_a_name_without_its_kind_is_completed():
     with pytest.raises(KeyError, match=r"no node named 7 .*similar names: 'user:7', 'item:7'"):
         Embedding(np.eye(3), ["user:7", "item:7", "user:17"])[7]
+
+
+def test_a_name_that_is_the_beginning_of_others_lists_them():
+    embedding = Embedding(np.eye(3), ["Acme, Incorporated", "Acme Holdings International", "Bolt"])
+    with pytest.raises(KeyError, match="similar names: 'Acme, Incorporated', 'Acme Holdings International'"):
+        embedding["acme"]
+    with pytest.raises(KeyError) as caught:
+        embedding["b"]
+    assert "similar" not in str(caught.value)

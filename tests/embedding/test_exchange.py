@@ -81,6 +81,18 @@ def test_other_slots_and_tables_of_anndata_are_read_or_refused(tmp_path):
     assert not (tmp_path / "wrong.h5ad").exists()
 
 
+def test_other_tables_of_anndata_than_the_one_that_is_read_are_pointed_out(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    random_embedding(2, 3, ["ann", "bob"]).save(path)
+    with h5py.File(path, "a") as file:
+        file["obsm"].create_dataset("X_pca", data=np.eye(2))
+    with pytest.warns(UserWarning, match="the vectors are those of X; obsm has X_pca: to read one, name it X_efge"):
+        assert Embedding.load(path).dim == 3
+    with h5py.File(path, "a") as file:
+        del file["X"]
+    assert "in obsm/X_efge or X; there is none; obsm has X_pca: to read one, name it X_efge" in load_error(path)
+
+
 def test_an_index_of_texts_that_may_be_missing_is_read(tmp_path):
     """Newer versions of AnnData write the index as a group of values and a mask."""
     embedding = random_embedding(2, 3, ["ann", "bob"])

@@ -141,3 +141,13 @@ def test_a_list_of_edges_in_place_of_classes_gives_a_warning(tmp_path, kind):
         read_matching_labels(path, efge.Embedding(np.eye(40), names).names)
     path.write_text("".join(f"{name} {i % 5}\n" for i, name in enumerate(names)))
     assert len(read_matching_labels(path, efge.Embedding(np.eye(40), names).names)) == 40
+
+
+def test_a_title_and_an_open_quote_are_pointed_out(tmp_path):
+    path = tmp_path / "labels.csv"
+    path.write_text("Customers\nnode,risk\nann,high\nbob,low\n")
+    with pytest.raises(efge.EvaluationError, match=r"line 1: 'Customers' has other fields than line 2 .* delete it"):
+        read_labels(path)
+    path.write_text('node,label\nann,high\n"bob,low\n')
+    with pytest.raises(efge.EvaluationError, match="line 3: a name that begins with a quote ends with one"):
+        read_labels(path)

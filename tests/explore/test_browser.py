@@ -603,3 +603,28 @@ def test_a_narrow_map_keeps_the_names_of_its_groups_and_a_wide_one_gets_its_view
         resize(opened, **WINDOW)
         assert extent_on_map(opened)[0] == pytest.approx(before, abs=0.01)
     opened.close()
+
+
+def test_a_page_of_a_sample_says_so_where_a_node_may_be_missing(browser, tmp_path, monkeypatch):
+    monkeypatch.setattr("efge.explore.page._MAX_NODES", 20)
+    page = BrowserPage(browser, write_grid_page(tmp_path / "sample.html", neighbors=0))
+    page.page.fill("#search", "nobody")
+    left_out = len(NAMES) - 20
+    assert page.names_in("#match-count") == [
+        f"No node of the sample has a name that contains this text; {left_out} are not on this page"
+    ]
+    page.page.fill("#search", "")
+    page.page.click("[data-mode=select]")
+    box = page.page.locator("#map").bounding_box()
+    corners = [(box["x"] + 5, box["y"] + 5), (box["x"] + box["width"] - 5, box["y"] + box["height"] - 5)]
+    page.drag(corners)
+    page.until("explorer.state.selected !== null")
+    assert page.names_in("#selection-count") == ["20 nodes of the sample selected"]
+    page.close()
+
+
+def test_names_of_categories_are_only_offered_where_there_are_categories(opened):
+    assert opened.page.locator("#labels").is_enabled()
+    opened.page.select_option("#column", label="right")
+    assert opened.page.locator("#labels").is_disabled()
+    assert opened.page.locator("#legend").is_hidden()

@@ -21,6 +21,7 @@ from example_pages import (
     three_clusters,
     write_grid_page,
 )
+from helpers import assert_fails, run
 
 pytest.importorskip("plotly")
 
@@ -189,3 +190,31 @@ def test_a_page_of_very_many_nodes_has_a_sample_of_them(tmp_path, monkeypatch):
     np.testing.assert_array_equal(data["maps"][0]["x"], embedding.vectors[rows, 0])
     write_page(embedding, tmp_path / "other.html", seed=1)
     assert read_page_data(tmp_path / "other.html")["names"] != data["names"]
+
+
+def test_a_page_has_the_suffix_of_a_page(tmp_path):
+    embedding = grid_embedding()
+    for name in ("map.txt", "map.png", "map.html.zip"):
+        with pytest.raises(ValueError, match=rf"{name}: a page is HTML, so its name ends in .html, such as map"):
+            write_page(embedding, tmp_path / name)
+        with pytest.raises(ValueError, match="a page is HTML"):
+            efge.write_report(grid_edges(), tmp_path / name)
+        embedding.save(tmp_path / "v.npz")
+        assert_fails(run("explore", "v.npz", "-o", name, cwd=tmp_path), f"{name}: a page is HTML")
+        assert_fails(run("report", "cora", "-o", name, cwd=tmp_path), f"{name}: a page is HTML")
+        assert not (tmp_path / name).exists()
+    for name in ("map.HTM", "map", "map.html.gz"):
+        write_page(embedding, tmp_path / name, neighbors=0)
+
+
+@pytest.mark.parametrize("names", [[1, 2, 3], ["1", "2", "ann"], ["001", "002", "003"]])
+@pytest.mark.parametrize("other", ["", "zoe,7\n"])
+def test_nodes_of_a_table_are_matched_as_those_of_labels(tmp_path, names, other):
+    efge.Embedding(np.eye(3), names).save(tmp_path / "v.npz")
+    (tmp_path / "t.csv").write_text(
+        "node,age\n" + "".join(f"{name},{20 + i}\n" for i, name in enumerate(names[:2])) + other
+    )
+    done = run("explore", "v.npz", "--table", "t.csv", "-o", "map.html", "--method", "pca", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (column,) = read_page_data(tmp_path / "map.html")["columns"]
+    assert column["values"].tolist()[:2] == [20, 21]

@@ -466,3 +466,127 @@ def test_names_of_columns_above_words_are_a_header(tmp_path, header):
 def test_names_like_those_of_other_nodes_are_no_header(tmp_path, edges):
     (tmp_path / "e.csv").write_text(edges)
     assert efge.read_graph(tmp_path / "e.csv").n_edges == edges.count("\n")
+
+
+TITLES = [
+    ("Friends of 2024\nsource,target,weight\nann,bob,2\nbob,cid,0.5\n", 1),
+    ("My friends\nsource,target,weight\nann,bob,2\nbob,cid,0.5\n", 1),
+    ("My friends,,\nsource,target,weight\nann,bob,2\nbob,cid,0.5\n", 1),
+    ("My friends\nexported today\n\nsource;target;weight\nann;bob;2\nbob;cid;0.5\n", 3),
+    ("# saved\nFriends, all of them\nann,bob,2\nbob,cid,0.5\n", 2),
+    ("3\nann bob 2\nbob cid 0.5\n", 1),
+    ("All my friends of 2024\nann bob 2\nbob cid 0.5\n", 1),
+    ("Friends\nsep=;\nann;bob;2\nbob;cid;0.5\n", 2),
+    ("\ufeffFriends\nann\tbob\t2\nbob\tcid\t0.5\n", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "count"), TITLES)
+@pytest.mark.parametrize("name", ["e.csv", "e.txt"])
+def test_a_title_above_the_table_is_answered_with_the_lines_to_skip(write, tmp_path, text, count, name):
+    path = write(text, name)
+    advice = rf"pass skip_lines={count} \(--skip-lines {count}\)$"
+    for options in ({}, {"skip_bad": True}):
+        with pytest.raises(efge.GraphError, match=rf"line \d: '.*' has other fields than line \d and those .*{advice}"):
+            efge.read_graph(path, **options)
+    graph = efge.read_graph(path, skip_lines=count)
+    assert weights_of(graph) == EXPECTED
+    efge.convert_graph(path, tmp_path / "e.efge", skip_lines=count)
+    assert efge.Graph.open(tmp_path / "e.efge").fingerprint() == graph.fingerprint()
+    assert run("info", path, "--skip-lines", count).stdout == run("info", path, "--skip-lines", str(count)).stdout
+    assert "edges              2" in run("info", path, "--skip-lines", count).stdout
+
+
+def test_lines_are_counted_from_the_first_one_of_the_file_though_some_are_skipped(write):
+    path = write("Friends\nof mine\nann,bob,1\nbob,cid,x\n")
+    with pytest.raises(efge.GraphError, match="line 4: a weight is a number; got 'x'"):
+        efge.read_graph(path, skip_lines=2)
+    with pytest.raises(efge.GraphError, match="the file is empty"):
+        efge.read_graph(path, skip_lines=4)
+    for count in (-1, 0.5, "1", True, None):
+        with pytest.raises(TypeError, match="skip_lines is a number of lines, from 0 on; got"):
+            efge.read_graph(path, skip_lines=count)
+    with pytest.raises(efge.GraphError, match=r"skip_bad, skip_lines, .* are for edges as delimited text"):
+        efge.read_graph(write('[["ann", "bob"]]', "e.json"), skip_lines=1)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "ann,bob\nbob,cid\n",
+        "x y\nann,jr bob\ncid,jr dan\n",
+        "a b 1\nb c 2\n",
+        "ann,bob,1,\nbob,cid,2,x\n",
+        "ann;bob\n",
+    ],
+)
+def test_a_regular_table_has_no_title(write, text):
+    assert efge.read_graph(write(text, "e.txt"), source=0, target=1, header=False, skip_bad=True).n_edges
+
+
+@pytest.mark.parametrize("text", ['"a,b\nb,c\n', 'b,c\n"a,b\n', 'a,b\nb,"c\n', 'x;y\n"a;b\n', 'a,b\n"c"" d,b\n'])
+def test_a_quote_that_is_not_closed_is_an_error_with_its_line(write, text):
+    lines = text.splitlines()
+    number = next(i for i, line in enumerate(lines, 1) if '"' in line)
+    message = rf"e.csv, line {number}: a name that begins with a quote ends with one on the same line; got '?\""
+    with pytest.raises(efge.GraphError, match=message):
+        efge.read_graph(write(text))
+    with pytest.warns(UserWarning, match=f"line {number}: a name that begins with a quote"):
+        graph = efge.read_graph(write(text), skip_bad=True, header=False)
+    assert not any('"' in str(name) for name in graph.names)
+
+
+def test_quotes_within_names_and_between_tabs_are_no_marks(write):
+    graph = efge.read_graph(write('"Heroes" (album),bob\n5" disk,"""a"""\n'), header=False)
+    assert graph.names.tolist() == ['"Heroes" (album)', "bob", '5" disk', '"a"']
+    assert '"a' in efge.read_graph(write('"a\tb\nb\tc\n', "e.tsv"), header=False)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (
+            '<?xml version="1.0"?>\n<!-- mine -->\n<graphml xmlns="x">\n</graphml>\n',
+            "GraphML, so pass format='graphml'",
+        ),
+        ('<gexf version="1.3">\n</gexf>\n', "GEXF, so pass networkx.read_gexf"),
+        ("<!DOCTYPE html>\n<html lang=en>\n", "XML or HTML, and no table of edges"),
+        ("graph { a -- b; b -- c }\n", "DOT, so pass networkx"),
+        ("strict digraph friends {\n  a -> b;\n}\n", "DOT, so pass networkx"),
+        ('Creator "me"\ngraph\n[\n  node [\n', "GML, so pass format='gml'"),
+        ('*Vertices 3\n1 "a"\n', "Pajek, so pass format='pajek'"),
+        ("%%MatrixMarket matrix coordinate pattern general\n3 3 1\n1 2\n", "Matrix Market, so pass format='mtx'"),
+        ("@prefix x: <http://x/> .\nx:a x:knows x:b .\n", "RDF in Turtle, so pass pairs"),
+    ],
+)
+def test_a_text_of_another_format_is_never_read_as_edges(write, text, kind):
+    with pytest.raises(efge.GraphError, match=re.escape(f"e.txt: this file is {kind}")):
+        efge.read_graph(write(text, "e.txt"))
+
+
+def test_nodes_that_are_called_like_a_format_are_nodes(write):
+    for first in ("graph theory", "<http://x/a> <http://x/b>", "digraph tree", "creator graph"):
+        assert first.split()[0] in efge.read_graph(write(f"{first}\n{first}\n", "e.txt"))
+
+
+def test_ntriples_are_read_by_subject_and_object(write):
+    path = write("<http://x/a> <http://x/knows> <http://x/b> .\n<http://x/b> <http://x/knows> <http://x/c> .\n", "t.nt")
+    with pytest.raises(
+        efge.GraphError, match=r"this looks like N-Triples; .* source=0, target=2 \(--source 0 --target"
+    ):
+        efge.read_graph(path)
+    assert efge.read_graph(path, source=0, target=2).n_nodes == 3
+
+
+def test_what_r_writes_is_answered_with_what_to_do(write):
+    path = write('"from" "to" "w"\n"1" "ann" "bob" 3\n"2" "bob" "cid" 4\n', "e.txt")
+    with pytest.raises(efge.GraphError, match=r"skip_lines=1 .*; if it names columns beside .* by row.names=FALSE"):
+        efge.read_graph(path)
+    with pytest.warns(UserWarning, match="names such as '\"ann\"' are in quotes; write the file with commas or tabs"):
+        efge.read_graph(write('"ann" "bob" 3\n"bob" "cid" 4\n', "e.txt"))
+
+
+def test_columns_as_pandas_writes_them_to_json_are_read(write):
+    frame = pd.DataFrame({"source": ["ann", "bob"], "target": ["bob", "cid"], "weight": [2.0, 0.5]})
+    assert weights_of(efge.read_graph(write(frame.to_json(), "e.json"))) == EXPECTED
+    assert efge.as_graph(frame.to_dict()).fingerprint() == efge.as_graph(frame).fingerprint()

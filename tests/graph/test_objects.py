@@ -415,7 +415,7 @@ INVALID = {
     "nan weight": (lambda: [("a", "b", float("nan"))], "finite and positive; got nan"),
     "infinite weight": (lambda: [("a", "b", float("inf"))], "finite and positive; got inf"),
     "word weight": (lambda: [("a", "b", 1), ("a", "b", "x")], "edge 1 .*a weight is a number; got 'x'"),
-    "dict weight": (lambda: [("a", "b", {})], "a weight is a number"),
+    "dict weight": (lambda: [("a", "b", 1), ("b", "c", {})], "a weight is a number"),
     "none weight": (lambda: [("a", "b", None)], "weight"),
     "list weight": (lambda: [("a", "b", [1.0, 2.0]), ("b", "c", [1.0, 2.0])], "a weight is a number"),
     "huge weight": (lambda: [("a", "b", 10**400)], "a weight is"),
@@ -595,3 +595,43 @@ def test_a_date_is_no_weight():
     frame = pd.DataFrame({"from": ["a", "b"], "to": ["b", "c"], "weight": pd.to_datetime(["2020", "2021"])})
     with pytest.raises(efge.GraphError, match=r"a weight is a number; got 2020-01-01.*, which is a date or a time"):
         efge.as_graph(frame)
+
+
+def test_edges_that_networkx_lists_are_read_as_its_graph():
+    graph = nx.Graph([("a", "b", {"weight": 2.0, "since": 2001}), ("b", "c", {"since": 2002})])
+    expected = as_graph(graph)
+    for edges in (graph.edges(data=True), list(graph.edges(data=True)), nx.to_edgelist(graph)):
+        assert as_graph(edges).fingerprint() == expected.fingerprint()
+    for edges in (graph.edges, graph.edges(), nx.DiGraph(graph).to_undirected().edges):
+        assert as_graph(edges).fingerprint() == as_graph(graph, weighted=False).fingerprint()
+    assert as_graph(graph.edges(data=True), weight="since").weights.tolist() == [2001, 2001, 2002, 2002]
+    assert not as_graph(graph.edges(data=True), weighted=False).is_weighted
+    with pytest.warns(UserWarning, match="the edge attribute 'since' is ignored"):
+        as_graph([("a", "b", {"since": 2001})])
+    with pytest.raises(GraphError, match="no edge has an attribute 'strength'"):
+        as_graph(graph.edges(data=True), weight="strength")
+
+
+def test_streams_of_tables_are_read_as_tables():
+    table = pa.table({"source": ["a", "b"], "target": ["b", "c"], "weight": [1.0, 2.5]})
+
+    class Query:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table.__arrow_c_stream__(requested_schema)
+
+    for stream in (table.to_reader(), Query()):
+        assert as_graph(stream).fingerprint() == as_graph(table).fingerprint()
+
+    class Column:
+        def __arrow_c_stream__(self, requested_schema=None):
+            return table["source"].__arrow_c_stream__(requested_schema)
+
+    with pytest.raises(GraphError, match=r"a stream of edges is a table; got .*Column"):
+        as_graph(Column())
+
+
+def test_an_array_of_triples_is_answered_with_the_columns_to_choose():
+    triples = np.array([("ann", "knows", "bob"), ("bob", "knows", "cid")])
+    with pytest.raises(GraphError, match=r"got \('ann', 'knows', 'bob'\); if these are triples .* source=0, target=2"):
+        as_graph(triples)
+    assert as_graph(triples, source=0, target=2).names.tolist() == ["ann", "bob", "cid"]

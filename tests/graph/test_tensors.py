@@ -81,6 +81,17 @@ def test_a_square_tensor_is_a_matrix(layout):
     assert (graph.n_edges, graph.weights.max()) == (3, 3)
 
 
+@pytest.mark.parametrize("layout", ["torch.sparse_coo", "torch.strided"])
+def test_rows_and_columns_of_a_tensor_may_be_two_kinds(layout):
+    ratings = [[5, 0, 0, 1, 0], [0, 3, 0, 0, 0], [0, 0, 4, 0, 2]]
+    with pytest.raises(efge.GraphError, match="pass bipartite=True"):
+        efge.as_graph(Tensor(ratings, layout))
+    graph = efge.as_graph(Tensor(ratings, layout), bipartite=True)
+    assert (graph.n_nodes, graph.n_edges, graph.neighbors("row:0")) == (8, 5, ["column:0", "column:3"])
+    with pytest.raises(efge.GraphError, match="this graph names its nodes itself, so leave it out"):
+        efge.as_graph(Tensor(PATH), bipartite=True)
+
+
 def test_two_rows_of_integers_are_an_edge_index():
     graph = efge.as_graph(Tensor(PATH))
     assert (graph.n_nodes, graph.n_edges, graph.directed) == (4, 3, False)

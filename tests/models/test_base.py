@@ -6,6 +6,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+import warnings
 from copy import deepcopy
 
 import pytest
@@ -89,3 +90,20 @@ def test_the_check_of_parameters_leaves_signature_copies_and_subclasses_alone():
     for copy in (clone(model), pickle.loads(pickle.dumps(model)), deepcopy(model)):
         assert type(copy) is efge.EFGE
         assert copy.get_params() == model.get_params()
+
+
+def test_a_window_that_no_walk_reaches_is_pointed_out():
+    ring = [(i, (i + 1) % 9) for i in range(9)]
+    small = {"dim": 2, "walks_per_node": 1, "seed": 0}
+    message = "the window of 20 reaches 9 steps at most, because a walk has 10 nodes; raise walk_length"
+    for model in (efge.EFGE(window=20, **small), efge.DeepWalk(window=20, **small), efge.Node2Vec(window=20, **small)):
+        with pytest.warns(UserWarning, match=message):
+            model.fit(ring)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        warnings.simplefilter("ignore", efge.QualityWarning)
+        # The paper's window of 10, an automatic one, and a walk that was given, are nobody's mistake.
+        efge.EFGE(window=10, **small).fit(ring)
+        efge.EFGE(walk_length=3, **small).fit(ring)
+        efge.DeepWalk(walk_length=3, **small).fit(ring)
+        efge.EFGE(window=20, **small).fit(efge.Walks(ring, efge.CorpusWalk([[0, 1, 2]] * 9)))

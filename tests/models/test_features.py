@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
 from sklearn.pipeline import make_pipeline
 
 import efge
@@ -123,3 +123,18 @@ def test_mistakes_are_errors_that_name_them():
 def test_copies_share_the_graph():
     assert copy.deepcopy(CLUB) is CLUB
     assert clone(efge.NodeFeatures(CLUB, QUICK)).graph is CLUB
+
+
+def test_a_graph_as_the_data_of_scikit_learn_is_answered_with_what_works():
+    graph = efge.as_graph([(i, (i + step) % 12) for i in range(12) for step in (1, 2)])
+    classes = [i // 6 for i in range(12)]
+    model = make_pipeline(efge.EFGE(dim=2, walks_per_node=1, seed=0), LogisticRegression())
+    for call in (
+        lambda: model.fit(graph, dict(enumerate(classes))),
+        lambda: model.fit(graph, classes[:5]),
+        lambda: cross_val_score(model, graph, classes),
+        lambda: GridSearchCV(model, {"efge__window": [1, 2]}).fit(graph, classes),
+    ):
+        with pytest.raises((TypeError, ValueError), match=r"NodeFeatures\(graph, EFGE\(\)\)"):
+            call()
+    assert len(model.fit(graph, classes).predict(graph)) == 12

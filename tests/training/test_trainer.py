@@ -132,6 +132,7 @@ def test_a_single_node_has_no_negatives():
     assert (model.embedding_.vectors @ model.context_embedding_.vectors.T).item() > 3
 
 
+@pytest.mark.filterwarnings("ignore:the window of")
 @pytest.mark.parametrize(
     "changes",
     [

@@ -16,6 +16,7 @@ from typer.core import TyperGroup
 import efge
 from efge.cli.commands import COMMANDS, load_function
 from efge.cli.console import VERBOSITY, Verbosity, log_info
+from efge.errors import did_you_mean
 
 # A message that quotes a hostile file may be as long as that file.
 _MAX_MESSAGE_LENGTH = 5000
@@ -37,6 +38,8 @@ class _Group(TyperGroup):
         return list(super().parse_args(ctx, flags + (others + args[end:] or ["--help"])))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            ctx.fail(f"No such command {args[0]!r}{did_you_mean(args[0], COMMANDS)}")
         name, command, rest = super().resolve_command(ctx, args)
         return name, None if name is None or command is None else load_command(name), rest
 

@@ -85,6 +85,10 @@ def communities(
     _write_communities(found, output)
     scores = [[name, f"{score:.4f}"] for name, score in found.score(truth, network).items()]
     print_table(["field", "value"], _summary_rows(found, network) + scores)
+    n_without = network.n_nodes - _count_covered(found)
+    if n_without:
+        nodes = "1 node is" if n_without == 1 else f"{n_without:,} nodes are"
+        log_info(f"{nodes} in no community, and not in {output}; --disjoint puts each node in one")
     log_info(f"wrote {found!r} to {output}, seed {seed}")
 
 
@@ -125,13 +129,16 @@ def _make_community_model(
 
 def _summary_rows(found: efge.Communities, graph: efge.Graph) -> list[list[str]]:
     sizes = sorted(map(len, found), reverse=True)
-    covered = len({name for members in found for name in members})
     return [
         ["communities", f"{len(found):,}"],
-        ["nodes in any", f"{covered:,} of {graph.n_nodes:,}"],
+        ["nodes in any", f"{_count_covered(found):,} of {graph.n_nodes:,}"],
         ["largest, smallest", f"{sizes[0]:,}, {sizes[-1]:,}" if sizes else "-"],
         ["overlapping", "no" if found.disjoint else "yes"],
     ]
+
+
+def _count_covered(found: efge.Communities) -> int:
+    return len({name for members in found for name in members})
 
 
 def _read_true_communities(

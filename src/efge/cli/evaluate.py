@@ -235,9 +235,11 @@ def explore(
     """Write an interactive page: a map of the vectors to search, color and select, in one file for any browser."""
     from efge.explore import write_page
     from efge.explore.attributes import read_attributes
+    from efge.explore.page import check_page
 
     path = output or f"{vectors}.html"
     check_outputs([path, plot], [vectors, graph, labels, table, compare], force)
+    check_page(path)
     embedding = efge.Embedding.load(vectors, format)
     classes = None if labels is None else runs.read_labels(labels, options, embedding)
     write_page(
@@ -245,7 +247,7 @@ def explore(
         path,
         graph=None if graph is None else runs.read_graph(graph, select_options(options, GRAPH_OPTIONS)),
         labels=classes,
-        columns=None if table is None else read_attributes(table, options["node"]),
+        columns=None if table is None else read_attributes(table, options["node"], embedding.names),
         method=method,
         title=title or Path(vectors).name,
         compare=None if compare is None else efge.Embedding.load(compare),

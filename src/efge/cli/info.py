@@ -12,7 +12,7 @@ import typer
 import efge
 from efge.cli import runs
 from efge.cli.console import format_bytes, format_duration
-from efge.cli.options import READING_OPTIONS, JsonFlag, select_options, with_options
+from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
 from efge.system import available_threads
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ _CACHED_PAIRS_PER_SECOND, _UNCACHED_PAIRS_PER_SECOND = 6.0e6, 3.5e6
 _CACHE_BYTES = 3.0e7
 _SPEEDUP_PER_CORE = 0.5
 _USUAL_WALKS_PER_NODE = 24
+# Fitted values of a saved model that are shown.
+_FITTED = ("window_", "walks_per_node_", "converged_", "n_communities_", "n_updates_", "directed_", "seed_")
 
 
 @with_options(READING_OPTIONS)
@@ -32,24 +34,36 @@ def info(
     graph: Annotated[
         str,
         typer.Argument(
-            metavar="FILE", help="A graph file, - for standard input, the name of a data set, or a file of vectors."
+            metavar="FILE",
+            help="A graph file, - for standard input, the name of a data set, a file of vectors, or a saved model.",
         ),
     ],
     dim: Annotated[int, typer.Option(help="Number of dimensions for which to estimate memory and time.")] = 128,
     vectors: Annotated[
         bool, typer.Option("--vectors", help="The file has vectors, not a graph. \\[default: from the file]")
     ] = False,
+    family: Annotated[
+        str | None,
+        typer.Option(help="A saved model's family if it is your own, as module:Family or file.py:Family."),
+    ] = None,
+    family_option: FamilyOptions = None,
     as_json: JsonFlag = False,
     **options: Any,
 ) -> None:
     """Print what was read and guessed, statistics of the graph, what looks wrong, and the memory and time to embed it.
 
-    For a file of vectors, print their statistics.
+    For a file of vectors, print their statistics; for a saved model, its parameters and what it can do.
     """
     from efge.embedding.formats import holds_vectors
     from efge.graph.conversion import ReadingRecord
+    from efge.models.files import is_model
 
     reading = select_options(options, READING_OPTIONS)
+    if not vectors and graph != "-" and is_model(graph):
+        _print_model(graph, runs.load_model(graph, family, family_option), reading, as_json)
+        return
+    if family is not None or family_option is not None:
+        raise ValueError(f"--family is for saved models; {graph} is none")
     if vectors or holds_vectors(graph):
         _print_vector_statistics(graph, reading, as_json)
         return
@@ -131,10 +145,10 @@ def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:
     return [*describe_names(graph, record), *filter(None, [randomness])]
 
 
-def _print_statistics(statistics: Mapping[str, Any]) -> None:
+def _print_statistics(statistics: Mapping[str, Any], width: int = 18) -> None:
     for name, value in statistics.items():
         text = {True: "yes", False: "no"}[value] if isinstance(value, bool) else value
-        print(f"{name:18} {text:,}" if isinstance(text, (int, float)) else f"{name:18} {text}")
+        print(f"{name:{width}} {text:,}" if isinstance(text, (int, float)) else f"{name:{width}} {text}")
 
 
 def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: bool) -> None:
@@ -161,6 +175,38 @@ def _print_vector_statistics(path: str, reading: Mapping[str, Any], as_json: boo
             "The vectors are nearly parallel: neighbors by cosine mean little. Train with more walks or another family,"
             " or subtract the mean vector before use."
         )
+
+
+def _print_model(path: str, model: Any, reading: Mapping[str, Any], as_json: bool) -> None:
+    """Print the parameters and fitted values of a saved model, and which methods it has."""
+    if reading:
+        raise ValueError(f"{path} is a saved model, which takes no options of graphs; got {', '.join(reading)}")
+    fitted = {name.rstrip("_"): getattr(model, name) for name in _FITTED if hasattr(model, name)}
+    statistics = {
+        "model": type(model).__name__,
+        "nodes": len(model.embedding_),
+        "dimensions": model.embedding_.dim,
+        "parameters": {name: _as_json(value) for name, value in model.get_params().items()},
+        "fitted": {name: _as_json(value) for name, value in fitted.items()},
+        "diagnostics": model.diagnostics_.to_dict() if hasattr(model, "diagnostics_") else {},
+        "new nodes": ", ".join(model._new_node_methods()),
+        "recommend": hasattr(model, "recommend"),
+        "update": hasattr(model, "partial_fit"),
+    }
+    if as_json:
+        print(json.dumps(statistics))
+        return
+    for name, value in statistics.items():
+        rows = {name: value}
+        if isinstance(value, dict):
+            print(name)
+            rows = {f"  {key}": "none" if item is None else item for key, item in value.items()}
+        # Names of parameters are longer than those of statistics.
+        _print_statistics(rows, 26)
+
+
+def _as_json(value: Any) -> Any:
+    return value if value is None or type(value) in (bool, int, float, str) else repr(value)
 
 
 def _estimate_seconds(graph: Graph, dim: int) -> float:

@@ -186,6 +186,9 @@ READING_OPTIONS: Mapping[str, Any] = {
     "skip_bad": Annotated[
         bool | None, typer.Option("--skip-bad", help="Leave out lines that are no edge, and list them.")
     ],
+    "skip_lines": Annotated[
+        int | None, typer.Option(min=0, help="Number of lines above the edges, such as a title, to skip.")
+    ],
     "bipartite": Annotated[
         bool | None,
         typer.Option(

@@ -41,9 +41,11 @@ def report(
     **options: Any,
 ) -> None:
     """Write a report in one page: the graph, the model that suits it, its scores beside simple methods, and a map."""
+    from efge.explore.page import check_page
     from efge.explore.report import write_report
 
     check_outputs([output], [graph, labels, options["nodes"]], force)
+    check_page(output)
     reading = select_options(options, READING_OPTIONS)
     names = split_commas(model) or ["poisson", "prone", "hope"]
     models = {name: runs.make_model(name, {}, {"dim": dim, "seed": seed}) for name in names}

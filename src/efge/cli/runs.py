@@ -35,7 +35,9 @@ _COLUMN_OPTIONS = ("source", "target", "weight")
 # Types of the reading options in a configuration; columns are names or numbers.
 _BOOL_OPTIONS = ("directed", "weighted", "drop_self_loops", "header", "skip_bad", "bipartite", "count_duplicates")
 _TEXT_OPTIONS = ("nodes", "format", "delimiter", "comments", "encoding", "names", "decimal", "thousands")
-_READING_TYPES: dict[str, type] = dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str)
+_READING_TYPES: dict[str, type] = (
+    dict.fromkeys(_BOOL_OPTIONS, bool) | dict.fromkeys(_TEXT_OPTIONS, str) | {"skip_lines": int}
+)
 
 
 @dataclass
@@ -89,7 +91,9 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
 
 
 def _describe_type(name: str) -> str:
-    return {bool: "true or false", str: "text"}.get(_READING_TYPES.get(name, object), "a name or a number")
+    return {bool: "true or false", str: "text", int: "a number"}.get(
+        _READING_TYPES.get(name, object), "a name or a number"
+    )
 
 
 def resolve_run(config: Path | None, options: Mapping[str, Any], allow_code: bool = False) -> Run:

@@ -9,12 +9,13 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from efge.embedding.common import NamedVectors, Vectors, as_seekable
-from efge.errors import EmbeddingError
+from efge.errors import EmbeddingError, warn_user
 from efge.graph.names import Names, encode_utf8
 from efge.io.files import check_uncompressed_size
 
 # The slot of `obsm` that is read if there is one; otherwise X is.
 _SLOT = "X_efge"
+_MAX_LISTED = 10
 _INDEX, _INTEGERS = "_index", "node"
 
 
@@ -73,9 +74,14 @@ def read_h5ad(stream: BinaryIO, label: str) -> NamedVectors:
     size = source.seek(0, 2)
     source.seek(0)
     with h5py.File(source, "r") as file:
-        table = file[f"obsm/{_SLOT}"] if f"obsm/{_SLOT}" in file else file.get("X")
+        slots = list(file["obsm"]) if isinstance(file.get("obsm"), h5py.Group) else []
+        table = file[f"obsm/{_SLOT}"] if _SLOT in slots else file.get("X")
+        others = f"obsm has {', '.join(slots[:_MAX_LISTED])}: to read one, name it {_SLOT}" if slots else ""
         if not isinstance(table, h5py.Dataset) or table.ndim != 2 or table.dtype.kind not in "fiu":
-            raise EmbeddingError(f"vectors are a dense table of numbers in obsm/{_SLOT} or X; there is none")
+            rule = f"vectors are a dense table of numbers in obsm/{_SLOT} or X; there is none"
+            raise EmbeddingError(f"{rule}{others and '; '}{others}")
+        if slots and _SLOT not in slots:
+            warn_user(f"{label}: the vectors are those of X; {others}")
         names = _read_names(file, h5py, label, size)
         check_uncompressed_size(label, table.size * 8, size)
         return table[()].astype(np.float32), names

@@ -24,6 +24,8 @@ Rows = npt.NDArray[np.int64]
 # Up to this number of names, searching for similar ones takes no noticeable time; and for names that differ by case or
 # blanks only.
 _MAX_SUGGESTED_FROM, _MAX_COMPARED = 1000, 100_000
+# A name is similar to those that begin with it, if it has this many characters.
+_MIN_BEGINNING = 3
 
 
 class Embedding(Conversions):
@@ -181,6 +183,8 @@ class Embedding(Conversions):
         close = [text] if text in known else [other for other in known if other.endswith(f":{text}")][:3]
         if not close and len(self) <= _MAX_SUGGESTED_FROM:
             close = get_close_matches(text, known, n=3)
+        if not close and len(text) >= _MIN_BEGINNING:
+            close = [other for other in known if other.startswith(text)][:3]
         return f"; similar names: {', '.join(repr(known[text]) for text in close)}" if close else ""
 
     def items(self) -> Iterator[tuple[Hashable, Vectors]]:

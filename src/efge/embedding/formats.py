@@ -27,7 +27,7 @@ from efge.embedding.projector import read_projector, write_projector
 from efge.embedding.safetensors import read_safetensors, write_safetensors
 from efge.embedding.text_formats import read_csv, read_tsv, read_word2vec, write_csv, write_tsv, write_word2vec
 from efge.embedding.word2vec_binary import read_word2vec_binary, write_word2vec_binary
-from efge.errors import EmbeddingError, GraphError, check_types, describe_error
+from efge.errors import EmbeddingError, GraphError, check_types, describe_error, warn_user
 from efge.graph.names import Names
 from efge.io.atomic import atomic_write, check_folder
 from efge.io.files import COMPRESSION_MAGIC, display_name, open_input
@@ -117,7 +117,7 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
     if format is None and path != "-" and Path(path).is_dir():
         format = "tensorboard"  # noqa: A001
     kind = _choose_format(path, format)
-    with as_embedding_errors(display_name(path), kind):
+    with as_embedding_errors(display_name(path), kind) as caught:
         if kind == "tensorboard":
             vectors, names = read_projector(Path(path))
         else:
@@ -128,7 +128,12 @@ def read_vectors(path: str | os.PathLike[str], format: str | None) -> NamedVecto
                 vectors, names = read(stream, display_name(path))
         if kind in SPREADSHEET_FORMATS:
             names = [unescape_name(name) for name in (names.tolist() if isinstance(names, np.ndarray) else names)]
-        return check_dimensions(vectors), names
+        check_dimensions(vectors)
+    for warning in caught:
+        # Warnings of other libraries tell users of this one nothing that they could act on.
+        if str(warning.message).startswith(display_name(path)):
+            warn_user(str(warning.message))
+    return vectors, names
 
 
 def check_dimensions(vectors: Vectors) -> Vectors:
@@ -157,13 +162,12 @@ def _choose_format(path: str | os.PathLike[str], format: str | None) -> str:  # 
 
 
 @contextmanager
-def as_embedding_errors(label: str, kind: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into one EmbeddingError that names the file."""
+def as_embedding_errors(label: str, kind: str) -> Iterator[list[warnings.WarningMessage]]:
+    """Turn whatever goes wrong while a file is read into one EmbeddingError that names the file; collect warnings."""
     try:
-        with warnings.catch_warnings():
-            # Warnings of other libraries tell users of this one nothing that they could act on.
-            warnings.simplefilter("ignore")
-            yield
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield caught
     except ImportError:
         raise
     except (EmbeddingError, GraphError) as error:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import expit
 
+from efge import display
 from efge.embedding.embedding import Embedding
 from efge.errors import EvaluationError, check_positive_numbers
 from efge.evaluation.classification import as_embedding
@@ -18,6 +19,9 @@ from efge.graph.names import list_names
 from efge.parallel import single_threaded_blas
 
 Floats = npt.NDArray[np.float64]
+
+# Number of classes that a notebook shows.
+_SHOWN_CLASSES = 12
 
 
 def check_class_weight(class_weight: str | None) -> None:
@@ -77,6 +81,18 @@ class Classifier:
     def __repr__(self) -> str:
         return f"Classifier(C={self.C!r}{f', class_weight={self.class_weight!r}' if self.class_weight else ''})"
 
+    def _repr_html_(self) -> str:
+        """Return the parameters and, after fit, the classes and how many nodes have each, for notebooks."""
+        parts = [display.table([("C", self.C), ("class_weight", self.class_weight)], ("parameter", "value"))]
+        if hasattr(self, "classes_"):
+            counts = sorted(zip(self.classes_, self._counts, strict=True), key=lambda item: -item[1])
+            rows = [(name, f"{count:,}") for name, count in counts[:_SHOWN_CLASSES]]
+            more = len(counts) - len(rows)
+            rows += [(f"and {more:,} more classes", "")] if more else []
+            rows += [("without a label", f"{len(self.unlabelled_):,}")]
+            parts.append(display.table(rows, ("class", "nodes")))
+        return display.card(repr(self), *parts)
+
     def fit(self, embedding: Any, labels: Any) -> Classifier:
         """Learn from the labelled nodes.
 
@@ -109,6 +125,7 @@ class Classifier:
             balanced = self.class_weight is not None
             self._weights = fit_one_vs_rest(features, targets.members[chosen], self.C, balanced=balanced)
         self.classes_, self.multilabel_ = targets.classes, targets.is_multilabel
+        self._counts = targets.members.sum(axis=0).tolist()
         labelled = np.zeros(len(self._embedding), bool)
         labelled[targets.rows] = True
         self.unlabelled_ = self._embedding.names[~labelled].tolist()

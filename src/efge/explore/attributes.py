@@ -9,16 +9,19 @@ from typing import Any
 from efge.errors import EvaluationError, GraphError
 from efge.explore.columns import NODE_COLUMNS
 from efge.graph.columns import is_number
-from efge.graph.names import normalize_name, parse_names
+from efge.graph.names import Names, match_types, name_array, normalize_name, parse_names
 from efge.graph.text_tables import Table, read_table
 
 _MAX_COLUMNS = 10_000
 
 
-def read_attributes(path: str | os.PathLike[str], node: str | int | None = None) -> dict[str, dict[Hashable, Any]]:
+def read_attributes(
+    path: str | os.PathLike[str], node: str | int | None = None, known: Names | None = None
+) -> dict[str, dict[Hashable, Any]]:
     r"""Read a table of nodes with a header; return the values of each column by node, several values as a tuple.
 
-    The nodes are in the column `node`, in one named node, nodes, id or name, or in the first.
+    The nodes are in the column `node`, in one named node, nodes, id or name, or in the first. They get the types that
+    known names have.
 
     Examples
     --------
@@ -38,6 +41,8 @@ def read_attributes(path: str | os.PathLike[str], node: str | int | None = None)
         raise EvaluationError(f"{table.label}: a table has fewer than {_MAX_COLUMNS:,} columns; got {table.width:,}")
     nodes = [row[key] for row in table.rows]
     names = parse_names(nodes).tolist() if all(isinstance(name, str) for name in nodes) else nodes
+    if known is not None:
+        names = match_types(name_array(map(normalize_name, names)), known).tolist()
     columns = [number for number in range(table.width) if number != key]
     return {table.names[number]: _collect(names, [row[number] for row in table.rows]) for number in columns}
 

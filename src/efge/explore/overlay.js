@@ -73,7 +73,7 @@ function drawName(context, row) {
 
 function truncate(text, length) {
   const letters = Array.from(text.slice(0, 2 * length + 2));
-  return letters.length > length ? `${letters.slice(0, length - 1).join("")}…` : text;
+  return letters.length > length ? `${letters.slice(0, length - 1).join("").trimEnd()}…` : text;
 }
 
 function hover(row) {

@@ -174,7 +174,7 @@ function listenToButtons(actions) {
 }
 
 function aboutText() {
-  const sampled = count < data.total ? `a sample of ${count.toLocaleString("en")} of ${plural(data.total, "node")}` : plural(count, "node");
+  const sampled = isSample ? `a sample of ${count.toLocaleString("en")} of ${plural(data.total, "node")}` : plural(count, "node");
   const parts = [sampled, edges && plural(edges.count, "edge"), maps[state.map].about];
   return parts.filter(Boolean).join(" · ");
 }

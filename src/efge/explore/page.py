@@ -14,6 +14,7 @@ import os
 import re
 from html import escape
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from efge.explore.layout import Layout, lay_out
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
+from efge.io.files import COMPRESSION_MAGIC
 from efge.random import check_seed, stream_key
 
 # Parts of the page's one script; each may use names from the parts before it.
@@ -90,6 +92,8 @@ def write_page(  # noqa: PLR0913
         If the embedding has no nodes, or if the graph, labels or a column share no node with the embedding.
     ImportError
         If plotly is not installed.
+    ValueError
+        If the file has another suffix than .html or .htm.
 
     Examples
     --------
@@ -100,6 +104,7 @@ def write_page(  # noqa: PLR0913
     >>> path.read_bytes()[:15]
     b'<!doctype html>'
     """
+    check_page(path)
     # Open the file first: a wrong path is reported before any long computation.
     with atomic_write(path) as stream:
         stream.write(
@@ -115,6 +120,19 @@ def write_page(  # noqa: PLR0913
                 seed=seed,
             )
         )
+
+
+def check_page(path: str | os.PathLike[str]) -> None:
+    """Refuse a file whose suffix says that it is no page; a name without a suffix, a device or a pipe is the user's.
+
+    Examples
+    --------
+    >>> check_page("map.html")
+    """
+    check_types(path=path)
+    suffix = next((s for s in reversed(Path(path).suffixes) if s.lower() not in COMPRESSION_MAGIC), "")
+    if suffix.lower() not in ("", ".html", ".htm") and (Path(path).is_file() or not Path(path).exists()):
+        raise ValueError(f"{path}: a page is HTML, so its name ends in .html, such as {Path(path).stem}.html")
 
 
 def make_page(  # noqa: PLR0913

@@ -1,6 +1,8 @@
 // The panel next to the map: search, the picked node and its neighbors, the legend, the selection.
 
 const MAX_MATCHES = 50; // length of the list; further matches are only counted
+const isSample = count < data.total;
+const leftOut = (data.total - count).toLocaleString("en");
 
 const byId = (id) => document.getElementById(id);
 const search = byId("search");
@@ -19,7 +21,7 @@ function drawMatches() {
 }
 
 function matchCountText(number) {
-  if (!number) return "No node name contains this text";
+  if (!number) return isSample ? `No node of the sample has a name that contains this text; ${leftOut} are not on this page` : "No node name contains this text";
   return number > MAX_MATCHES ? `${number.toLocaleString("en")} nodes; the first ${MAX_MATCHES} are listed` : plural(number, "node");
 }
 
@@ -118,6 +120,7 @@ function drawLegend() {
   byId("legend-all").hidden = entries.length < 2;
   byId("scale").hidden = column.kind !== "numbers" || column.scale.isEmpty;
   if (!byId("scale").hidden) drawScale(column.scale);
+  byId("labels").disabled = column.kind !== "categories";
 }
 
 function legendEntries(column) {
@@ -165,7 +168,7 @@ function drawScale(scale) {
 
 function drawSelection() {
   const number = state.selected?.size ?? 0;
-  byId("selection-count").textContent = number ? `${plural(number, "node")} selected` : "Use Lasso or Box on the map to select nodes.";
+  byId("selection-count").textContent = number ? `${plural(number, "node")} ${isSample ? "of the sample " : ""}selected` : "Use Lasso or Box on the map to select nodes.";
   ["export", "copy", "clear-selection"].forEach((id) => (byId(id).disabled = number === 0));
 }
 

@@ -21,6 +21,7 @@ from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
 from efge.evaluation.splits import LinkSplit, split_links
 from efge.explore.headline import summarize_findings
 from efge.explore.layout import lay_out
+from efge.explore.page import check_page
 from efge.explore.palette import LIGHT
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -103,7 +104,8 @@ def write_report(
     >>> "hope" in path.read_text("utf-8")
     True
     """
-    check_types(path=path, title=title, command=command)
+    check_types(title=title, command=command)
+    check_page(path)
     check_functions(progress=progress)
     seed = check_seed(seed)
     graph, candidates = as_graph(graph), _check_models(models, seed)

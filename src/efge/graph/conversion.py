@@ -19,6 +19,8 @@ from efge.graph.names import Names, check_distinct, name_array, normalize_name
 
 _BIPARTITE_ADVICE = "if rows and columns are two kinds of nodes, such as users and items, pass bipartite=True"
 
+TRIPLES_ADVICE = "if these are triples of subject, predicate and object, pass source=0, target=2"
+
 # Seconds since 1970: in 1985, and in 2100.
 _TIMES = (4.7e8, 4.1e9)
 
@@ -232,6 +234,8 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
             " edge_index, or source=0, target=1 and weight=2 if it is not"
         )
     source, target, weight, _ = options.columns.choose(Head(), x.shape[1])
+    if weight == 2 and options.weight is None and x.dtype.kind == "U" and len(x) and not _is_float(x[0, 2]):
+        raise GraphError(f"edge 0: a weight is a number; got {tuple(x[0].tolist())}; {TRIPLES_ADVICE}")
     return from_columns(x[:, source], x[:, target], None if weight is None else x[:, weight], options)
 
 
@@ -240,7 +244,7 @@ def _may_be_edges(x: npt.NDArray[Any]) -> bool:
 
     A symmetric matrix is hardly a list of edges, nor is one of two rows whose edges would only join nodes 0 and 1.
     """
-    if len(x) not in (2, 3) or not (x[:, :2] == np.floor(x[:, :2])).all() or not (x >= 0).all():
+    if x.shape not in ((2, 2), (3, 3)) or not (x[:, :2] == np.floor(x[:, :2])).all() or not (x >= 0).all():
         return False
     if len(x) == 2:
         return bool(x.diagonal().any() and x.max() > 1)

@@ -235,6 +235,10 @@ def from_mapping(x: Mapping[Any, Any], options: ConversionOptions) -> Graph:
     refuse_names(options)
     values = list(x.values())
     if all(isinstance(value, Mapping) for value in values):
+        numbers = [str(number) for number in range(len(values[0]))] if values else []
+        if pair_by_name(list(x)) is not None and all(list(map(str, value)) == numbers for value in values):
+            # Columns by row numbers, as pandas writes them as JSON.
+            return _from_lists({name: list(column.values()) for name, column in x.items()}, options)
         return _from_neighbors({node: list(value.items()) for node, value in x.items()}, options)
     if not all(isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)) for value in values):
         kinds = "columns {'source': [...], 'target': [...]}, neighbors {node: [...]}, or {node: {neighbor: weight}}"

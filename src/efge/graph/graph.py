@@ -89,6 +89,11 @@ class Graph:
         self.__setstate__(state)
         self._check()
 
+    def __array__(self, *args: Any, **options: Any) -> npt.NDArray[Any]:
+        rule = "a graph is no array of samples; to_scipy() has its matrix"
+        advice = "in scikit-learn, nodes are the samples: pass their names to a pipeline of NodeFeatures(graph, EFGE())"
+        raise GraphError(f"{rule}; {advice}")
+
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a graph is immutable; build another one to change {name}")
 

@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from efge.errors import GraphError
+from efge.errors import GraphError, describe_error
 from efge.graph.columns import Head, unread_attributes, warn_unread
 from efge.graph.conversion import (
+    TRIPLES_ADVICE,
     ConversionOptions,
     as_weights,
     build,
@@ -121,6 +122,8 @@ def _from_pairs(x: Iterable[Any], options: ConversionOptions) -> Graph:
         return from_records(edges, options)
     refuse_names(options)
     edges = [tuple(edge) if isinstance(edge, Iterable) and not isinstance(edge, str) else (edge,) for edge in edges]
+    if edges and all(len(edge) == 3 and isinstance(edge[2], Mapping) for edge in edges):
+        edges = _take_weights(edges, options)
     sizes = {len(edge) for edge in edges}
     if options.columns.source is not None and len(sizes) == 1:
         width = sizes.pop()
@@ -139,6 +142,29 @@ def _from_pairs(x: Iterable[Any], options: ConversionOptions) -> Graph:
     return build(ends, weights, names, bool(options.directed), options)
 
 
+def _take_weights(edges: list[tuple[Any, ...]], options: ConversionOptions) -> list[tuple[Any, ...]]:
+    """Return edges with dicts of attributes, as NetworkX lists them, with their weights only, or as pairs."""
+    attribute = "weight" if options.weight is None else options.weight
+    if any(attribute in attributes for *_, attributes in edges):
+        return [(first, second, attributes.get(attribute, 1)) for first, second, attributes in edges]
+    if options.weight is not None:
+        raise GraphError(f"no edge has an attribute {attribute!r}")
+    if options.weighted is None:
+        warn_unread("", unread_attributes(edges[0][2]), "edge attribute")
+    return [edge[:2] for edge in edges]
+
+
+def _from_stream(x: Any, options: ConversionOptions) -> Graph:
+    """Convert what other libraries pass on as a stream of Arrow's tables, such as a query of DuckDB."""
+    import pyarrow
+
+    try:
+        table = pyarrow.RecordBatchReader.from_stream(x).read_all()
+    except (pyarrow.ArrowException, TypeError) as error:
+        raise GraphError(f"a stream of edges is a table; got {type_name(x)}: {describe_error(error)}") from None
+    return from_frame(table, options)
+
+
 def _check_pairs(edges: list[tuple[Any, ...]], sizes: set[int], options: ConversionOptions) -> None:
     if not sizes <= {2, 3} or len(sizes) > 1:
         wrong = next(i for i, edge in enumerate(edges) if len(edge) not in (2, 3) or len(edge) != len(edges[0]))
@@ -146,8 +172,7 @@ def _check_pairs(edges: list[tuple[Any, ...]], sizes: set[int], options: Convers
     if sizes == {2} and options.weighted:
         raise GraphError("a weighted graph has edges of three parts: source, target, weight")
     if sizes == {3} and options.weighted is None and all(isinstance(part, str) for part in edges[0]):
-        triple = "if these are triples of subject, predicate and object, pass source=0, target=2"
-        raise GraphError(f"edge 0: a weight is a number; got {edges[0]!r}; {triple}")
+        raise GraphError(f"edge 0: a weight is a number; got {edges[0]!r}; {TRIPLES_ADVICE}")
 
 
 def _is_iterable(x: Any) -> bool:
@@ -182,7 +207,7 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, ConversionOptions]
     (_is_from("dgl", "canonical_etypes", "ntypes"), _of_one_kind(from_dgl)),
     (lambda x: hasattr(type(x), "edge_types") and hasattr(type(x), "node_types"), _of_one_kind(from_heterogeneous)),
     (lambda x: _has(x, "edge_index"), _of_one_kind(from_geometric)),
-    (_is_from("torch", "detach"), _of_one_kind(from_tensor)),
+    (_is_from("torch", "detach"), from_tensor),
     (_is_from("scipy", "tocoo"), from_matrix),
     (lambda x: isinstance(x, np.ndarray), from_array),
     (_is_from("pandas", "columns"), from_frame),
@@ -191,6 +216,9 @@ _CONVERTERS: list[tuple[Callable[[Any], bool], Callable[[Any, ConversionOptions]
     (_is_from("polars", "collect"), lambda x, options: from_frame(x.collect(), options)),
     (_is_from("polars", "columns"), from_frame),
     (_is_from("pyarrow", "column_names"), from_frame),
+    # The series of data frames are streams too, but of one column.
+    (lambda x: _has(type(x), "__arrow_c_stream__") and not _has(x, "to_numpy"), _from_stream),
+    (lambda x: _is_from("networkx", "__iter__")(x) and not hasattr(x, "adj"), _from_pairs),
     (lambda x: isinstance(x, Mapping), from_mapping),
     (_is_iterable, _from_pairs),
 ]

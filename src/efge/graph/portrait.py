@@ -15,6 +15,8 @@ from efge.graph.names import all_integers
 
 # Comparing the names of a graph of up to this many nodes takes no noticeable time.
 MAX_COMPARED = 100_000
+# Number of names that are looked at for quotes.
+_MAX_QUOTED = 1000
 # Number of similar names that a warning lists.
 _MAX_LISTED = 3
 # Numbers, which may be written as no integer is; and what programs write for a missing value. NA may also be Namibia.
@@ -77,6 +79,20 @@ def describe_numbers(names: Iterable[Hashable]) -> str | None:
     return f"{what}; write the names in one way in the file"
 
 
+def describe_quotes(names: list[Hashable]) -> str | None:
+    """Say that all names are in quotes, which white space between fields does not take away; None if they are not.
+
+    Examples
+    --------
+    >>> print(describe_quotes(['"ann"', '"bob"']))
+    names such as '"ann"' are in quotes; write the file with commas or tabs between fields, or without quotes
+    """
+    if not all(isinstance(name, str) and len(name) > 2 and name[0] == name[-1] == '"' for name in names) or not names:
+        return None
+    how = "write the file with commas or tabs between fields, or without quotes"
+    return f"names such as {names[0]!r} are in quotes; {how}"
+
+
 def describe_missing(graph: Graph) -> str | None:
     """Say which name may stand for a missing value; None if there is no such name.
 
@@ -108,6 +124,7 @@ def describe_names(graph: Graph, record: ReadingRecord, limit: int | None = None
     if graph._file is None and (limit is None or graph.n_nodes <= limit):
         groups = similar_names(graph)
         texts += [describe_missing(graph), describe_similar(groups) if groups else None]
+        texts += [describe_quotes(graph.names[:_MAX_QUOTED].tolist()) if graph.names.dtype == object else None]
         texts += [describe_numbers(graph.names.tolist()) if graph.names.dtype == object else None]
     return [text for text in texts if text is not None]
 

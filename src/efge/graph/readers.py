@@ -66,6 +66,7 @@ class ReadOptions:
     decimal: str = "."
     thousands: str | None = None
     skip_bad: bool = False
+    skip_lines: int = 0
     bipartite: bool | None = None
     count_duplicates: bool = False
     record: ReadingRecord = field(default_factory=ReadingRecord)
@@ -103,7 +104,7 @@ class GraphSource(NamedTuple):
     def text(self) -> TextSource:
         """The file as text."""
         stream = recode_to_utf8(self.stream, self.options.encoding, self.label)
-        return TextSource(stream, self.label, self.options.comments, self.chunk_size)
+        return TextSource(stream, self.label, self.options.comments, self.chunk_size, self.options.skip_lines)
 
 
 def read_graph(  # noqa: PLR0913
@@ -126,6 +127,7 @@ def read_graph(  # noqa: PLR0913
     decimal: str = ".",
     thousands: str | None = None,
     skip_bad: bool = False,
+    skip_lines: int = 0,
     bipartite: bool | None = None,
     count_duplicates: bool = False,
 ) -> Graph:
@@ -172,6 +174,8 @@ def read_graph(  # noqa: PLR0913
         The mark between thousands of weights in text, such as "," or ".".
     skip_bad : bool
         Whether to leave out lines of text that are not an edge, and list them in a warning; otherwise, they are errors.
+    skip_lines : int
+        Number of lines above a table of edges, such as its title, that are not read.
     bipartite : bool, optional
         Whether the two columns have two kinds of nodes, such as users and items, see :func:`efge.as_graph`.
     count_duplicates : bool
@@ -212,6 +216,7 @@ def read_graph(  # noqa: PLR0913
         decimal=decimal,
         thousands=thousands,
         skip_bad=skip_bad,
+        skip_lines=skip_lines,
         bipartite=bipartite,
         count_duplicates=count_duplicates,
     )
@@ -231,8 +236,9 @@ def _check_options(file: GraphSource) -> GraphSource:
     options, is_text = file.options, file.format in _TEXT_FORMATS
     if options.names is not None and file.format not in _MATRIX_FORMATS:
         raise GraphError(f"{file.label}: names= (--names) labels the rows of a matrix; {file.format} has names")
-    if not is_text and (options.skip_bad or NumberFormat(options.decimal, options.thousands) != NumberFormat()):
-        rule = "skip_bad, decimal and thousands are for edges as delimited text"
+    marks = NumberFormat(options.decimal, options.thousands)
+    if not is_text and (options.skip_bad or options.skip_lines or marks != NumberFormat()):
+        rule = "skip_bad, skip_lines, decimal and thousands are for edges as delimited text"
         raise GraphError(f"{file.label}: {rule}; this is {file.format}, so correct its edges, or write them as CSV")
     if not options.comments.isascii():
         # Lines are compared byte by byte, and other characters begin with the same bytes.
@@ -273,9 +279,8 @@ def _check_format(name: str) -> str:
 
 def _explain_archive(label: str) -> str:
     if Path(label).suffix.lower() in (".xlsx", ".xlsm", ".ods"):
-        return (
-            f"{label}: this is a spreadsheet; save its sheet as CSV, or pass pandas.read_excel(file) to efge.as_graph"
-        )
+        how = "save its sheet as CSV, or pass pandas.read_excel(file) to efge.as_graph"
+        return f"{label}: this is a spreadsheet; {how}"
     return f"{label}: this is a ZIP archive; extract the graph from it first"
 
 
@@ -360,8 +365,7 @@ def _translate_errors(file: GraphSource, kind: str) -> Iterator[None]:
             raise
         raise GraphError(f"{file.label}: the file needs more memory than there is: {error}") from None
     except ModuleNotFoundError as error:
-        extra = error.name
-        raise GraphError(f"{file.label}: reading {kind} needs {extra}: pip install 'efge[{extra}]'") from None
+        raise GraphError(f"{file.label}: reading {kind} needs {error.name}: pip install 'efge[{error.name}]'") from None
     except Exception as error:
         raise GraphError(f"{file.label}: not a valid {kind} file: {describe_error(error)}") from None
 

@@ -23,6 +23,7 @@ from efge.graph.conversion import (
     type_name,
 )
 from efge.graph.graph import Graph, Weights
+from efge.graph.kinds import refuse_bipartite
 from efge.graph.names import name_array
 
 
@@ -118,6 +119,8 @@ def from_tensor(x: Any, options: ConversionOptions) -> Graph:
     array = as_array(x)
     if array.ndim != 2 or array.shape[0] != 2 or array.dtype.kind not in "iu":
         return from_array(array, options)
+    # A matrix of two rows cannot be told from an edge_index.
+    refuse_bipartite(options.bipartite)
     if array.shape[1] in (2, 3):
         how = "pass x.T.tolist() for an edge_index, and x.numpy() otherwise"
         kind = "an adjacency matrix" if array.shape[1] == 2 else "a list of edges"

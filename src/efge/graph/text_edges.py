@@ -20,7 +20,15 @@ from efge.graph.conversion import ReadingRecord
 from efge.graph.encoders import FieldEncoder, PreparedFields, Rows
 from efge.graph.graph import Weights
 from efge.graph.names import Fields, Names
-from efge.graph.text_layout import Layout, TextFormat, choose_delimiter, detect_layout
+from efge.graph.text_layout import (
+    Layout,
+    TextFormat,
+    choose_delimiter,
+    detect_layout,
+    explain_title,
+    find_table,
+    refuse_other_formats,
+)
 from efge.graph.text_lines import (
     WHITESPACE,
     Chunk,
@@ -40,7 +48,10 @@ from efge.parallel import map_ahead, map_in_groups
 _TOKEN_CHUNK_SIZE = 1 << 19
 _NO_DELIMITER = 0xFF  # never a byte of UTF-8
 _MAX_LISTED = 5
+# Lines by which a title is told from the table below it.
+_SAMPLED_LINES = 10
 _SKIP = "; to leave such lines out, pass skip_bad=True (--skip-bad)"
+_OPEN_QUOTE = "a name that begins with a quote ends with one on the same line"
 _NODE_HEADERS = ("id", "node", "node_id", "nodeid", "name", "nodes")
 
 # A text file whose lines start with a name, or the names themselves.
@@ -86,6 +97,8 @@ def read_edge_list(
     head, chunks, separator = read_head(source, "edge")
     first = next(chunks)
     chunks, sample = chain([first], chunks), first.data.tobytes()
+    refuse_other_formats(source.label, sample)
+    _refuse_title(first_lines(source, first, _SAMPLED_LINES), text_format.delimiter or separator)
     layout = detect_layout(head, sample, text_format._replace(delimiter=text_format.delimiter or separator), columns)
     record.guesses |= layout.describe(head[0], text_format, columns)
     record.columns = layout.end_names(head[0])
@@ -118,6 +131,19 @@ def read_edge_list(
     _report_skipped(source.label, left_out, count)
     if not count:
         raise GraphError(f"{source.label}: a graph has at least one edge; the file has only a header")
+
+
+def _refuse_title(lines: list[Line], delimiter: str | None) -> None:
+    """Raise a GraphError if the first lines are no part of the table."""
+    count = find_table(lines, delimiter)
+    if count:
+        above = lines[count].number - 1
+        advice = f"if it is a title, pass skip_lines={above} (--skip-lines {above})"
+        first, second = (lines[number].fields(WHITESPACE) for number in (0, count))
+        if count == 1 and len(second) == len(first) + 1 and not any(map(is_number, first)):
+            advice += "; if it names columns beside the names of rows, write the file again without these, as in R by"
+            advice += " row.names=FALSE"
+        raise GraphError(f"{explain_title(lines, count)}; {advice}")
 
 
 def _point_out_comments(chunks: Iterator[Chunk], source: TextSource, layout: Layout, start: int) -> Iterator[Chunk]:
@@ -168,7 +194,10 @@ def _split_edges(lines: Lines, layout: Layout, text_format: TextFormat, head: li
     weights = None
     if layout.weight is not None:
         weights = _check_weights(lines, layout.weight, text_format.numbers, head)
-    return _SplitEdges(_check_names(lines, lines.columns(layout.source, layout.target)), weights, skipped)
+    names = _check_names(lines, lines.columns(layout.source, layout.target))
+    if layout.has_quotes:
+        check_quotes(lines, names)
+    return _SplitEdges(names, weights, skipped)
 
 
 def _select_valid(lines: Lines, layout: Layout, numbers: NumberFormat) -> tuple[Lines, list[str]]:
@@ -183,6 +212,10 @@ def _select_valid(lines: Lines, layout: Layout, numbers: NumberFormat) -> tuple[
     names = kept.columns(layout.source, layout.target)
     valid = np.asarray((names.starts < names.ends).reshape(-1, 2).all(axis=1))
     reasons |= {int(starts[line]): "a node name is not empty" for line in complete[~valid].tolist()}
+    if layout.has_quotes:
+        closed = ~kept.open_quotes(names).reshape(-1, 2).any(axis=1)
+        reasons |= {int(starts[line]): _OPEN_QUOTE for line in complete[valid & ~closed].tolist()}
+        valid &= closed
     if layout.weight is not None:
         fields = kept.column(layout.weight)
         weights = parse_weights(fields, numbers)
@@ -289,6 +322,15 @@ def _check_names(lines: Lines, fields: Fields) -> Fields:
     return fields
 
 
+def check_quotes(lines: Lines, fields: Fields) -> None:
+    """Raise a GraphError at the first field that opens a quote and does not close it."""
+    is_open = lines.open_quotes(fields)
+    if is_open.any():
+        first = int(np.argmax(is_open))
+        place, text = lines.place(int(fields.starts[first])), fields.text(first)
+        raise GraphError(f"{place}: {_OPEN_QUOTE}; got {text[:80]}{_SKIP}")
+
+
 def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[Line]) -> Weights:
     """Return the weights; raise a GraphError at the first that is not finite and positive."""
     fields = lines.column(column)
@@ -316,7 +358,7 @@ def read_head(source: TextSource, item: str) -> tuple[list[Line], Iterator[Chunk
     chunks, separator = read_chunks(source), None
     for part in chunks:
         chunk = part
-        if part.first_line == 1:
+        if part.first_line == 1 + source.skip_lines:
             chunk, separator = skip_separator_line(part)
         head = first_lines(source, chunk, 2)
         if head:

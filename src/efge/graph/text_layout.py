@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from typing import NamedTuple
 
 from efge.errors import GraphError, warn_user
@@ -23,6 +24,18 @@ from efge.graph.text_numbers import NumberFormat
 _SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", ord(";"): "semicolon"}
 # What may stand between the two nodes of an edge.
 _ARROWS = ("->", "-->", "=>", "<->", "--", "-", "→")
+
+# How texts begin that are graphs, but no tables, and how to read them.
+_OTHER_FORMATS = {
+    r"<[^>]*>?[^\0]{0,2000}<graphml\b|<graphml\b": "GraphML, so pass format='graphml' (--format graphml)",
+    r"<[^>]*>?[^\0]{0,2000}<gexf\b|<gexf\b": "GEXF, so pass networkx.read_gexf(file) to efge.as_graph",
+    r"<(\?xml|!doctype|!--|html|svg|rdf:)": "XML or HTML, and no table of edges",
+    r"(strict\s+)?(di)?graph\b[^\[\n]*\{": "DOT, so pass networkx.nx_pydot.read_dot(file) to efge.as_graph",
+    r"(creator\b.*\s+)?(version\b.*\s+)?graph\s*\[": "GML, so pass format='gml' (--format gml)",
+    r"\*(vertices|network)\b": "Pajek, so pass format='pajek' (--format pajek)",
+    r"%%matrixmarket\b": "Matrix Market, so pass format='mtx' (--format mtx)",
+    r"@(prefix|base)\b": "RDF in Turtle, so pass pairs of subject and object to efge.as_graph",
+}
 
 
 class TextFormat(NamedTuple):
@@ -67,9 +80,54 @@ class Layout(NamedTuple):
         return (names[self.source].strip(), names[self.target].strip()) if self.header else None
 
     @property
+    def has_quotes(self) -> bool:
+        """Whether a quote at the beginning of a field is a mark; tabs and blanks often separate words as they are."""
+        return self.delimiter not in (WHITESPACE, ord("\t"))
+
+    @property
     def is_plain(self) -> bool:
         """Whether a line is two names and nothing else."""
         return (self.fields, self.source, self.target, self.weight) == (2, 0, 1, None)
+
+
+def refuse_other_formats(label: str, sample: bytes) -> None:
+    """Raise a GraphError if a text begins as one that is no table of edges."""
+    beginning = sample[:4000].decode("utf-8", "replace").lstrip()
+    kind = next((kind for rule, kind in _OTHER_FORMATS.items() if re.match(rule, beginning, re.IGNORECASE)), None)
+    if kind is not None:
+        raise GraphError(f"{label}: this file is {kind}")
+
+
+def find_table(lines: list[Line], requested: str | None) -> int:
+    """Return the number of lines at the beginning that have other fields than all below them, such as a title; or 0.
+
+    The lines are some of the first ones of a file.
+    """
+    beginning = lines[0].text.decode("utf-8", "replace").strip()[:1] if lines else ""
+    if beginning in ("", "{", "[", "<"):
+        return 0
+    delimiters = [choose_delimiter(lines[0], requested, range(2, 1 << 31))]
+    delimiters += [] if requested is not None else [*b"\t;,", WHITESPACE]
+    for delimiter in delimiters:
+        widths = [_count_filled(line.fields(delimiter)) for line in lines]
+        equal = len(list(next(groupby(reversed(widths)))[1]))
+        above = set(widths[:-equal])
+        if widths[-1] > 1 and not above:
+            return 0
+        if widths[-1] > 1 and widths[-1] not in above and (above == {1} or equal > 1):
+            return len(widths) - equal
+    return 0
+
+
+def _count_filled(fields: list[str]) -> int:
+    """Return the number of fields of a line; one if all but the first are empty, as in the title of a spreadsheet."""
+    return len(fields) if any(fields[1:]) or not fields[0] else 1
+
+
+def explain_title(lines: list[Line], count: int) -> str:
+    """Say that the first lines do not belong to the table below them."""
+    text = lines[0].text.decode("utf-8", "replace").strip().rstrip(",;\t")
+    return f"{lines[0].place}: {text[:80]!r} has other fields than line {lines[count].number} and those below it"
 
 
 def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, columns: Columns) -> Layout:
@@ -114,6 +172,8 @@ def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, colu
 def _explain_fields(first: list[str], second: list[str], header: bool, requested: bool | None) -> str:
     """Explain that a line has too many fields, and which options would choose among them."""
     named = [field.strip() for field in first]
+    if named[-1] == "." and named[1].startswith("<"):
+        return "this looks like N-Triples; choose subject and object, as source=0, target=2 (--source 0 --target 2)"
     if len(second) == len(first) and named[1:2] == second[:1] and not is_number(named[1]):
         what = "this looks like an adjacency matrix with names"
         return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"

@@ -32,13 +32,15 @@ _BLANK_ROW = re.compile(rb'[ \t\r,;|"]*')
 class TextSource(NamedTuple):
     """An open file of text in UTF-8, with its name for messages and the characters that start a comment.
 
-    `chunk_size` bytes are read at a time, and the rest of their last line.
+    `chunk_size` bytes are read at a time, and the rest of their last line. The first `skip_lines` lines are no part of
+    the data.
     """
 
     stream: BinaryIO
     label: str
     comments: str = "#%"
     chunk_size: int | None = None
+    skip_lines: int = 0
 
 
 class Chunk(NamedTuple):
@@ -113,6 +115,19 @@ class Lines(NamedTuple):
         newlines = np.count_nonzero(self.chunk.data[:position] == kernel.NEWLINE)
         return f"{self.label}, line {self.chunk.first_line + newlines}"
 
+    def open_quotes(self, fields: Fields) -> npt.NDArray[np.bool_]:
+        """Return which of some fields begin with a quote that does not end them, and have an odd number of quotes."""
+        data, found = self.chunk.data, np.zeros(len(fields.starts), bool)
+        if not (data == kernel.QUOTE).any():
+            return found
+        filled = np.flatnonzero(fields.starts < fields.ends)
+        starts = fields.starts[filled]
+        # The quotes around a field are not part of it.
+        is_open = (data[starts] == kernel.QUOTE) & ((starts == 0) | (data[starts - 1] != kernel.QUOTE))
+        for field in filled[is_open].tolist():
+            found[field] = np.count_nonzero(data[fields.starts[field] : fields.ends[field]] == kernel.QUOTE) % 2
+        return found
+
     def describe(self, field: int) -> tuple[str, str]:
         """Return the place and the text of a field."""
         return self.place(int(self.fields.starts[field])), self.fields.text(field)
@@ -121,6 +136,10 @@ class Lines(NamedTuple):
 def read_chunks(source: TextSource, size: int | None = None) -> Iterator[Chunk]:
     """Read the text in chunks of complete lines, of about `size` bytes."""
     line, size = 1, size or source.chunk_size or _CHUNK_SIZE
+    while line <= source.skip_lines and (text := source.stream.readline()):
+        if line == 1:
+            _check_beginning(source.label, text)
+        line += 1
     while data := source.stream.read(size) + source.stream.readline():
         if line == 1:
             data = _check_beginning(source.label, data)

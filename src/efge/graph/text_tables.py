@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from efge.errors import GraphError, describe_error, did_you_mean
-from efge.graph.text_edges import read_head
-from efge.graph.text_layout import choose_delimiter
-from efge.graph.text_lines import TextSource, split
+from efge.graph.text_edges import check_quotes, read_head
+from efge.graph.text_layout import choose_delimiter, explain_title, find_table
+from efge.graph.text_lines import WHITESPACE, TextSource, first_lines, split
 from efge.io.arrow import read_parquet
 from efge.io.files import display_name, open_input, recode_to_utf8
+
+# Lines by which a title is told from the table below it.
+_SAMPLED_LINES = 10
 
 
 class Table(NamedTuple):
@@ -82,9 +85,16 @@ def _read_parquet(data: bytes, label: str) -> Table:
 def _read_text(source: TextSource) -> Table:
     head, chunks, separator = read_head(source, "row")
     delimiter = choose_delimiter(head[0], separator, range(2, 1 << 31))
+    first = next(chunks)
+    beginning = first_lines(source, first, _SAMPLED_LINES)
+    title = find_table(beginning, separator)
+    if title:
+        raise GraphError(f"{explain_title(beginning, title)}; if it is a title, delete it")
     rows, numbers = list[list[str]](), list[int]()
-    for chunk in chunks:
+    for chunk in chain([first], chunks):
         lines = split(chunk, source.label, source.comments, delimiter).without_blank_rows()
+        if delimiter not in (WHITESPACE, ord("\t")):
+            check_quotes(lines, lines.all_fields())
         texts = [lines.fields.text(field) for field in range(len(lines.fields.starts))]
         starts = lines.line_starts.tolist()
         rows += [texts[a:b] for a, b in pairwise(starts)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sized
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from efge.families.base import Family
 
 AnyEmbedder = TypeVar("AnyEmbedder", bound="NodeEmbedder")
+
+# What a pipeline with a graph as its data is meant to be.
+_NODES_AS_ROWS = (
+    "; for labels of some nodes, call make_pipeline(NodeFeatures(graph, EFGE()), LogisticRegression()).fit(nodes, y)"
+)
 
 
 @cache
@@ -296,7 +301,15 @@ class NodeEmbedder:
         known = [name for name in inspect.signature(self.fit).parameters if name not in ("X", "y")]
         for name in fit_params:
             check_choice("option of fit", name, known)
-        vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(self.fit(X, y, **fit_params).embedding_))
+        if isinstance(y, Mapping):
+            raise TypeError(
+                f"y has a label for each node, in the graph's order; got {type(y).__name__}{_NODES_AS_ROWS}"
+            )
+        embedding = self.fit(X, y, **fit_params).embedding_
+        if isinstance(y, Sized) and len(y) != len(embedding):
+            rule = f"y has a label for each of the graph's {len(embedding)} nodes; got {len(y)}"
+            raise ValueError(f"{rule}{_NODES_AS_ROWS}")
+        vectors: npt.NDArray[np.float32] = self._as_output(np.asarray(embedding))
         return vectors
 
     def get_feature_names_out(self, input_features: Any = None) -> npt.NDArray[np.object_]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from efge import display
 from efge.embedding.embedding import Embedding
 from efge.embedding.geometry import (
     NEARLY_PARALLEL,
@@ -43,6 +44,14 @@ _CANDIDATE_EDGES = 1 << 15
 _WORSE, _NO_GAIN = -0.01, 0.01
 # Separations between the first two are too close to chance; from the third on, even nearly parallel vectors are sound.
 _CHANCE, _CLEAR_SEPARATION = (0.4, 0.6), 0.95
+# What figures say, in a notebook.
+_MEANINGS = {
+    "separation": ".5: the vectors do not know the edges; 1: linked nodes are always closer",
+    "mean_cosine": "near 1: all vectors are nearly parallel",
+    "effective_rank": "directions that the vectors use",
+    "predictability": ".5: the links are random beyond the degrees of the nodes",
+    "recent_gain": "share of the gain in the last quarter of training; near 0: converged",
+}
 # Learning rates outside of this range are named as the likely cause.
 _USUAL_RATES = (0.01, 0.1)
 
@@ -100,6 +109,11 @@ class Diagnostics:
 
     def __repr__(self) -> str:
         return f"Diagnostics({', '.join(f'{name}={value}' for name, value in self.to_dict().items())})"
+
+    def _repr_html_(self) -> str:
+        """Return the figures as a table, and what good ones are, for notebooks."""
+        rows = [(name, value, _MEANINGS.get(name, "")) for name, value in self.to_dict().items()]
+        return display.card("Diagnostics", display.table(rows, ("figure", "value", "")))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures that apply to the model, by name, with four digits.

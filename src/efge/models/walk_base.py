@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from efge.embedding.alignment import Drift
 from efge.embedding.embedding import Embedding
-from efge.errors import QualityWarning, TrainingError, check_folder_path, check_types
+from efge.errors import QualityWarning, TrainingError, check_folder_path, check_types, warn_user
 from efge.families.base import Family
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
@@ -152,6 +152,10 @@ class WalkEmbedder(NodeEmbedder):
         if walks is X or isinstance(walks.strategy, CorpusWalk):
             # All walks that were given are used.
             settings = replace(settings, until_converged=False)
+        elif settings.window > walks.walk_length and getattr(self, "window", None) != self._default_params()["window"]:
+            reach = f"the window of {settings.window} reaches {walks.walk_length - 1} steps at most"
+            advice = "raise walk_length (--walk-length), or lower window (--window)"
+            warn_user(f"{reach}, because a walk has {walks.walk_length} nodes; {advice}")
         storage = TableStorage(mmap, workdir, cluster)
         clustered = storage.cluster is not None
         start = None if init is None else start_vectors(init, walks.graph, settings, family, clustered)
