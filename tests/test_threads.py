@@ -19,7 +19,7 @@ from threadpoolctl import threadpool_limits
 import efge
 from efge import parallel
 from efge.linalg import multiply
-from efge.parallel import single_threaded_blas
+from efge.parallel import single_threaded_blas, single_threaded_openmp
 from helpers import blas_threads
 
 PROGRAM = Path(__file__).with_name("thread_digests.py")
@@ -85,6 +85,21 @@ def test_blas_has_one_thread_until_the_last_user_ends():
         other.join()
         assert blas_threads() == {1}
     assert blas_threads() == {2}
+
+
+@pytest.mark.parametrize("before", [None, "3"])
+def test_the_variable_of_openmp_is_restored_by_the_last_of_several_users(monkeypatch, before):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if before is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", before)
+    first, second = single_threaded_openmp(), single_threaded_openmp()
+    first.__enter__()
+    second.__enter__()
+    # The second one found a 1, which is not to stay when it ends.
+    first.__exit__(None, None, None)
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    second.__exit__(None, None, None)
+    assert os.environ.get("OMP_NUM_THREADS") == before
 
 
 @pytest.mark.usefixtures("two_threads")

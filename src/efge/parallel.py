@@ -146,6 +146,35 @@ def single_threaded_blas(*, scipy: bool = False) -> Iterator[None]:
         _SINGLE_THREAD.end()
 
 
+class _OpenMPVariable:
+    """Sets OMP_NUM_THREADS to 1 while anybody needs that; the last user restores what the first one found."""
+
+    def __init__(self) -> None:
+        self._lock, self._users = threading.Lock(), 0
+        self._before: str | None = None
+        hold_during_fork(self._lock)
+
+    def begin(self) -> None:
+        with self._lock:
+            if not self._users:
+                self._before = os.environ.get("OMP_NUM_THREADS")
+                os.environ["OMP_NUM_THREADS"] = "1"
+            self._users += 1
+
+    def end(self) -> None:
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            if self._before is None:
+                os.environ.pop("OMP_NUM_THREADS", None)
+            else:
+                os.environ["OMP_NUM_THREADS"] = self._before
+
+
+_OPENMP_VARIABLE = _OpenMPVariable()
+
+
 @contextmanager
 def single_threaded_openmp() -> Iterator[None]:
     """Have OpenMP use one thread: with several, sums are added in the order in which the threads finish.
@@ -163,12 +192,8 @@ def single_threaded_openmp() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "openmp"):
-        before = os.environ.get("OMP_NUM_THREADS")
-        os.environ["OMP_NUM_THREADS"] = "1"
+        _OPENMP_VARIABLE.begin()
         try:
             yield
         finally:
-            if before is None:
-                os.environ.pop("OMP_NUM_THREADS", None)
-            else:
-                os.environ["OMP_NUM_THREADS"] = before
+            _OPENMP_VARIABLE.end()
