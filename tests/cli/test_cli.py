@@ -549,9 +549,11 @@ def test_ctrl_c_leaves_no_files(folder):
         assert process.poll() is None
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    message = process.communicate(timeout=30)[1]
+    *progress, last = process.communicate()[1].splitlines()
     assert process.returncode == 130
-    assert message == "efge: stopped; nothing was written\n"
+    assert last == "efge: stopped; nothing was written"
+    # A busy machine may have had ten seconds, after which there is such a line.
+    assert all(line.startswith("efge: training ") for line in progress)
     assert sorted(path.name for path in folder.iterdir()) == ["friends.csv", "labels.csv", "large.txt"]
 
 

@@ -280,7 +280,9 @@ def test_a_command_killed_again_and_again_ends_with_the_same_bytes(workdir):
         _, message = process.communicate()
         kills += 1
         assert not (workdir / "v.npz").exists() or (workdir / "v.npz").read_bytes() == expected
-        assert message.count(b"\n") == (1 if process.returncode in (130, 143) else 0), message
+        # The interpreter ends by the signal if the interrupt passed through generated code; a shell shows 130, too.
+        is_stopped = process.returncode in (130, -signal.SIGINT)
+        assert message.count(b"\n") == is_stopped, message
         if process.returncode == 0:
             # It ended before the signal came: start again from the beginning.
             shutil.rmtree(workdir / "checkpoints")
@@ -297,9 +299,9 @@ def test_a_command_killed_again_and_again_ends_with_the_same_bytes(workdir):
 
 
 def test_the_interrupted_command_says_how_to_resume(workdir):
-    process = subprocess.Popen(embed(workdir), cwd=workdir, stderr=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not list(workdir.glob("checkpoints/*.efge")) and time.monotonic() < deadline:
+    endless = embed(workdir, "--walks-per-node", "20000")
+    process = subprocess.Popen(endless, cwd=workdir, stderr=subprocess.PIPE, text=True)
+    while process.poll() is None and not list(workdir.glob("checkpoints/*.efge")):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
     message = process.communicate()[1]

@@ -95,22 +95,41 @@ def test_a_quick_score_in_a_folder_is_not_taken_for_a_full_one(tmp_path):
     assert len(list((tmp_path / "trials").glob("*.json"))) == 8
 
 
+# Runs a command that waits forever once a study has so many trials.
+WAITING = """
+import sys, time
+from efge.cli import main
+from efge.tuning.trials import TrialRunner
+
+most, write = int(sys.argv.pop(1)), TrialRunner._write
+
+def write_or_wait(runner, trial, outcome):
+    if len(list(runner.folder.glob("*.json"))) >= most:
+        time.sleep(3600)
+    write(runner, trial, outcome)
+
+TrialRunner._write = write_or_wait
+main()
+"""
+
+
 @pytest.mark.slow
 def test_a_study_killed_ten_times_has_the_same_result(tmp_path):
     graph = tmp_path / "graph.txt"
     nx.write_edgelist(nx.powerlaw_cluster_graph(400, 3, 0.3, seed=1), graph, data=False)
-    command = [sys.executable, "-m", "efge", "tune", str(graph), "--seed", "3", "--json"]
-    whole = subprocess.run([*command, "-o", str(tmp_path / "whole")], capture_output=True, check=True).stdout
+    program, command = [sys.executable, "-m", "efge"], ["tune", str(graph), "--seed", "3", "--json"]
+    whole = subprocess.run([*program, *command, "-o", tmp_path / "whole"], capture_output=True, check=True).stdout
     killed = 0
     for number in range(10):
-        process = subprocess.Popen([*command, "-o", str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+        waiting = [sys.executable, "-c", WAITING, str(max(2 * number, 1))]
+        process = subprocess.Popen([*waiting, *command, "-o", tmp_path / "killed"], stdout=subprocess.DEVNULL)
         # From before the first trial to after many of them.
         wait_for_trials(process, tmp_path / "killed" / "trials", 2 * number)
         killed += process.poll() is None
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert killed == 10
-    after = subprocess.run([*command, "-o", str(tmp_path / "killed")], capture_output=True, check=True).stdout
+    after = subprocess.run([*program, *command, "-o", tmp_path / "killed"], capture_output=True, check=True).stdout
     assert without_times(after) == without_times(whole)
 
 
