@@ -152,7 +152,8 @@ def test_where_no_checkpoint_was_saved_yet_none_is_promised(tmp_path, monkeypatc
 def test_an_interrupt_of_a_command_that_still_starts_ends_it_by_one_line(tmp_path, seconds):
     """The interpreter shows 130 as a signal if the interrupt passed through generated code; a shell shows 130."""
     (tmp_path / "graph.txt").write_text("a b\n")
-    command = [sys.executable, "-c", STARTED, "embed", "graph.txt", "-o", "v.npz", "--walks-per-node", "100000000"]
+    options = ["--walks-per-node", "100000000", "--quiet"]
+    command = [sys.executable, "-c", STARTED, "embed", "graph.txt", "-o", "v.npz", *options]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
     time.sleep(seconds)

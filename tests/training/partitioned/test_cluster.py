@@ -174,7 +174,8 @@ def long_command(cluster, folder):
     command += ["--walks-per-node", "100000", "--cluster", cluster.address]
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
-            assert "training" in process.stderr.readline()
+            while "training" not in process.stderr.readline():
+                assert process.poll() is None
             yield process
         finally:
             process.kill()
