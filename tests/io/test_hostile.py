@@ -21,6 +21,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 import scipy.io
@@ -32,7 +33,7 @@ import efge
 from efge.cli.runs import read_config
 from efge.datasets.catalogue import DATASETS, DatasetError
 from efge.datasets.publishers import read_published
-from efge.io import files
+from efge.io import arrow, files
 from efge.training.checkpoints import Checkpoints
 from fuzz import seeds
 from fuzz.mutations import mutated
@@ -564,3 +565,28 @@ def test_an_entry_that_claims_to_be_larger_than_its_archive_is_an_error(tmp_path
         member.compress_size = member.file_size = 1 << 40
         with pytest.raises(efge.GraphError, match=r"a\.zip, edges\.txt: an entry is not larger than the whole file"):
             files.read_archive_entry(archive, "edges.txt", "a.zip")
+
+
+def test_the_limits_of_compressed_files_are_exact():
+    for uncompressed, compressed in ((1 << 26, 0), (200 << 20, 1 << 20)):
+        files.check_uncompressed_size("a.gz", uncompressed, compressed)
+        with pytest.raises(efge.GraphError, match=r"may expand to 67,108,864 bytes, or to 200 times its size"):
+            files.check_uncompressed_size("a.gz", uncompressed + 1, compressed)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_a_value_of_a_table_counts_eight_bytes(monkeypatch, kind):
+    monkeypatch.setattr(files, "MAX_UNCHECKED_SIZE", 16_000)
+    monkeypatch.setattr(files, "MAX_EXPANSION", 0)
+
+    def read(rows):
+        table, sink = pa.table({name: pa.array([1] * rows, pa.int8()) for name in "ab"}), io.BytesIO()
+        if kind == "parquet":
+            pq.write_table(table, sink)
+            return arrow.read_parquet(sink, "a.parquet")
+        pa.feather.write_feather(table, sink, compression="uncompressed")
+        return arrow.read_arrow(sink.getvalue(), "a.arrow")
+
+    assert read(1000).num_rows == 1000
+    with pytest.raises(efge.GraphError, match="this one is larger"):
+        read(1001)
