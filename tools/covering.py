@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -104,6 +105,8 @@ TESTS = {
 _WITH_RESULTS = ("kernels/", "training/", "families/", "evaluation/", "tuning/", "embedding/propagation", "graph/")
 # Processor seconds of one test, in which kernels may be compiled, and bytes of memory.
 _SECONDS, _MEMORY = 90, 12 << 30
+# Seconds by the clock of all tests of a module, on a busy machine.
+_TOO_LONG = 1200.0
 
 
 def tests_of(file: str) -> list[str]:
@@ -185,7 +188,11 @@ class Tree:
         child = os.fork()
         if child == 0:
             os._exit(_run_tests(self.root, settings, output, [*options, *tests]))
+        # Where threads only wait for each other, the system may not notice that they have used up their time.
+        watch = threading.Timer(_TOO_LONG, os.kill, (child, signal.SIGXCPU))
+        watch.start()
         _, status, usage = os.wait4(child, 0)
+        watch.cancel()
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         shutil.rmtree(temporary, ignore_errors=True)
