@@ -34,6 +34,7 @@ from efge.cli.runs import read_config
 from efge.datasets.catalogue import DATASETS, DatasetError
 from efge.datasets.publishers import read_published
 from efge.io import arrow, files
+from efge.io.atomic import atomic_write
 from efge.training.checkpoints import Checkpoints
 from fuzz import seeds
 from fuzz.mutations import mutated
@@ -590,3 +591,19 @@ def test_a_value_of_a_table_counts_eight_bytes(monkeypatch, kind):
     assert read(1000).num_rows == 1000
     with pytest.raises(efge.GraphError, match="this one is larger"):
         read(1001)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_are_read_in_parts_and_by_lines_of_any_length(tmp_path, suffix):
+    content = b"a" * (5 << 19) + b"\n" + b"b" * 10 + b"\n" + b"c" * (1 << 20) + b"\nd"
+    path = tmp_path / f"text.txt{suffix}"
+    with atomic_write(path) as stream:
+        stream.write(content)
+    with files.open_input(path) as stream:
+        parts = [stream.read(size) for size in (3, (1 << 20) + 1, 0, 1 << 20)]
+        assert b"".join(parts) == content[: 4 + (2 << 20)]
+        assert [len(part) for part in parts] == [3, (1 << 20) + 1, 0, 1 << 20]
+        assert stream.read() == content[4 + (2 << 20) :]
+    with files.open_input(path) as stream:
+        lines = list(iter(stream.readline, b""))
+    assert lines == content.splitlines(keepends=True)
