@@ -607,3 +607,21 @@ def test_compressed_files_are_read_in_parts_and_by_lines_of_any_length(tmp_path,
     with files.open_input(path) as stream:
         lines = list(iter(stream.readline, b""))
     assert lines == content.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd", None])
+@pytest.mark.parametrize("form", ["file", "stream"])
+def test_the_sizes_that_compressed_arrow_data_claims_are_found(form, compression):
+    numbers = pa.array(range(1000), pa.int64())
+    words = pa.array(["a", "b"] * 500).dictionary_encode()
+    table = pa.table({"first": numbers, "second": numbers, "words": words})
+    sink, new = io.BytesIO(), pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    with new(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table, max_chunksize=600)
+    data = sink.getvalue()
+    messages = arrow._file_messages(data) if form == "file" else arrow._stream_messages(data)
+    sizes = [size for message in messages for size in arrow._uncompressed_sizes(*message)]
+    # Two batches of 600 and 400 rows: numbers of eight bytes and codes of four; and words, with their offsets.
+    found = {size for size in sizes if size > 100}
+    assert found == ({600 * 8, 400 * 8, 600 * 4, 400 * 4} if compression else set())
+    assert sum(sizes) == (2 * 8000 + 4000 + 12 + 2 if compression else 0)
