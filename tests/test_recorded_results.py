@@ -55,6 +55,7 @@ MODELS = {
     "node2vec": (efge.Node2Vec(dim=8, p=0.5, q=2.0, walks_per_node=3, seed=1, threads=1), {}),
     "line": (efge.LINE(dim=8, samples=3000, seed=1, threads=1), {"weighted": True}),
     "line, hub": (efge.LINE(dim=8, order="second", samples=9000, seed=1, threads=1), {"n": 900, "hub": True}),
+    "line, default samples": (efge.LINE(dim=2, seed=1, threads=1), {"n": 9, "hub": True, "directed": True}),
     "bigclam": (efge.BigClam(4, n_init=2, max_iter=20, seed=1, threads=1), {}),
 }
 
@@ -66,8 +67,8 @@ def vectors(n=300, dim=19):
     return efge.Embedding(np.cos(place * (1 + node % 5)) + 0.8 * np.sin(1.3 * node * (place + 1)), range(n))
 
 
-def of_split(**options):
-    split = efge.split_links(network(300), 0.3, seed=1, **options)
+def of_split(n=300, **options):
+    split = efge.split_links(network(n), 0.3, seed=1, **options)
     return [split.train_edges, split.train_non_edges, split.test_edges, split.test_non_edges]
 
 
@@ -98,6 +99,8 @@ OTHERS = {
     ],
     "split": of_split,
     "split by degree": lambda: of_split(negatives="degree"),
+    "split, larger": lambda: of_split(4001),
+    "split by degree, larger": lambda: of_split(4001, negatives="degree"),
     "classes": of_classes,
     "several classes": lambda: of_classes(several=True, C=0.1),
     "links": lambda: of_scores(
@@ -158,6 +161,7 @@ RECORDED = {
     "node2vec": [0.29354, -0.045635, 0.29056, 0.084064, 16200.0, -2.7007],
     "line": [0.081337, 0.00060023, 0.06081, 0.013312],
     "line, hub": [0.031141, 0.005991, 0.002442, -0.00015941],
+    "line, default samples": [0.84011, 0.02043, 0.85539, -0.45974],
     "bigclam": [0.20015, 0.41321, -366.61],
     "band-pass": [0.73188, -0.19718],
     "prone": [0.17251, 0.37024],
@@ -165,6 +169,8 @@ RECORDED = {
     "information": [3.5347, 4.1203, 2.9897, 3.5327, 3.519, 4.0515],
     "split": [150.78, 6.2356, 152.57, 17.895, 149.54, -40.084, 151.18, 100.07],
     "split by degree": [150.78, 6.2356, 155.65, -21.108, 149.54, -40.084, 145.44, 113.69],
+    "split, larger": [1984.8, -345.43, 1997.7, 643.82, 2005.7, -282.62, 1992.3, -817.71],
+    "split by degree, larger": [1984.8, -345.43, 1997.2, -298.28, 2005.7, -282.62, 1976.7, -729.1],
     "classes": [0.99257, -0.11817],
     "several classes": [0.8048, 0.070634],
     "links": [0.4164, 0.65007],

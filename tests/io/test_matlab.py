@@ -79,6 +79,13 @@ def test_invalid_headers_of_version_4_are_an_error(header):
     assert read_matlab(struct.pack("<5i", 0, 1, 1, 0, 2) + b"a\0" + bytes(8), "a.mat")["a"].tolist() == [[0.0]]
 
 
+def test_a_number_of_the_other_byte_order_is_no_header_of_version_4():
+    """1000 says that numbers are big-endian, and cannot be little-endian itself."""
+    data = struct.pack("<5i", 1000, 1, 1, 0, 2) + b"a\0" + bytes(8)
+    with pytest.raises(efge.GraphError, match=r"a.mat: the header of a matrix is not valid"):
+        read_matlab(data, "a.mat")
+
+
 def test_matrices_are_decompressed_up_to_a_limit_for_all_of_them(monkeypatch):
     for module in (files, matlab):
         monkeypatch.setattr(module, "MAX_UNCHECKED_SIZE", 10_000)

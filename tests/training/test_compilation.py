@@ -59,7 +59,8 @@ def test_a_kernel_is_loaded_if_another_process_has_compiled_it_and_else_compiled
     [
         ("available_threads", lambda: 2, True),
         ("available_threads", lambda: 1, False),
-        ("available_memory", lambda: 10**8, False),
+        ("available_memory", lambda: 2**30 - 1, False),
+        ("available_memory", lambda: 2**30, True),
         ("available_memory", lambda: None, True),
         ("can_compile_elsewhere", lambda kernel: False, False),
     ],
