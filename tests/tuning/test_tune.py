@@ -20,6 +20,7 @@ from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs
 from efge.graph.factorization import factor_edges
 from efge.models.efge import choose_window
 from efge.tuning import tasks, trials
+from efge.tuning.space import Candidate
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
 from helpers import blas_threads, planted_communities
 
@@ -246,6 +247,15 @@ def test_trials_train_as_a_fit_does():
     trained = runner._train_tables(efge.EFGE(**model.get_params()), GRAPH, 0)
     assert trained.embedding_ == model.fit(GRAPH).embedding_
     assert len(trained.history_["pairs"]) < len(model.history_["pairs"])
+
+
+@pytest.mark.parametrize(("free", "workers"), [(6 * 16 * 60 * 8, 3), (6 * 16 * 60 * 8 - 1, 2), (0, 0), (None, 7)])
+def test_trainings_at_the_same_time_take_half_of_the_free_memory(monkeypatch, free, workers):
+    """Each has two tables and their copies; the largest counts."""
+    monkeypatch.setattr(trials, "available_memory", lambda: free)
+    runner = trials.TrialRunner(LinkTask(GRAPH, 0), None, 7)
+    planned = [trials.Trial((Candidate(efge.EFGE(dim=dim)),), 1.0, 0) for dim in (4, 8)]
+    assert runner._workers_in_memory(planned) == workers
 
 
 def test_trainings_on_a_dense_graph_share_the_factors_that_they_start_from(monkeypatch):
