@@ -11,6 +11,7 @@ import warnings
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn.utils import estimator_checks
 from threadpoolctl import threadpool_info
 
 import efge
-from efge.cli import main
+from efge.cli import main, runs
 from efge.system import preserve_handlers
 from efge.training import trainer
 from efge.training.corpus import Corpus
@@ -38,13 +39,22 @@ def callable_from_python(helper):
 
 
 def run(*arguments, cwd="."):
-    """Run a command in this process, which saves seconds of start-up."""
+    """Run a command in this process, which saves seconds of start-up.
+
+    It does not say that it compiles, which depends on the tests before.
+    """
     stdout, stderr = io.StringIO(), io.StringIO()
     before, sys.argv = sys.argv, ["efge", *map(str, arguments)]
     here, unraisable_hook = Path.cwd(), sys.unraisablehook
     os.chdir(cwd)
     try:
-        with redirect_stdout(stdout), redirect_stderr(stderr), preserve_handlers(), pytest.raises(SystemExit) as end:
+        with (
+            redirect_stdout(stdout),
+            redirect_stderr(stderr),
+            preserve_handlers(),
+            mock.patch.object(runs, "_announce_compilation"),
+            pytest.raises(SystemExit) as end,
+        ):
             main()
     finally:
         os.chdir(here)

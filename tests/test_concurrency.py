@@ -46,27 +46,37 @@ def expected():
 # Files ----------------------------------------------------------------------------------------------------------------
 
 
-def write_repeatedly(path, content, times):
-    for _ in range(times):
-        with atomic_write(path) as stream:
-            for begin in range(0, len(content), 1 << 16):
-                stream.write(content[begin : begin + (1 << 16)])
+def write_content(path, content):
+    with atomic_write(path) as stream:
+        for begin in range(0, len(content), 1 << 16):
+            stream.write(content[begin : begin + (1 << 16)])
+
+
+def write_until(ended, path, content):
+    while not ended.is_set():
+        write_content(path, content)
 
 
 def test_a_file_with_two_writers_always_has_the_complete_content_of_one(tmp_path):
     path, contents = tmp_path / "both", [b"a" * 300_000, b"b" * 500_000]
-    write_repeatedly(path, contents[0], 1)
+    write_content(path, contents[0])
     context = multiprocessing.get_context("fork")
-    writers = [context.Process(target=write_repeatedly, args=(path, content, 40)) for content in contents]
+    ended = context.Event()
+    writers = [context.Process(target=write_until, args=(ended, path, content)) for content in contents]
     for writer in writers:
         writer.start()
-    seen = set()
-    while any(writer.is_alive() for writer in writers):
-        data = path.read_bytes()
-        assert data in contents
-        seen.add(data[:1])
+    try:
+        # On a busy machine, a writer may have to wait long for its turn.
+        seen = []
+        while len(seen) < 1000 or len(set(seen)) < 2:
+            data = path.read_bytes()
+            assert data in contents
+            seen.append(data[:1])
+    finally:
+        ended.set()
+        for writer in writers:
+            writer.join()
     assert [writer.exitcode for writer in writers] == [0, 0]
-    assert seen == {b"a", b"b"}
     assert [entry.name for entry in tmp_path.iterdir()] == ["both"]
 
 
@@ -84,8 +94,8 @@ def folder(tmp_path):
 
 
 def test_two_commands_with_one_output_leave_the_result_of_one(folder):
-    runs = [embed(folder, "--seed", seed, "--walks-per-node", "4") for seed in "12"]
-    assert [(process.communicate()[1].count("\n"), process.returncode) for process in runs] == [(1, 0)] * 2
+    runs = [embed(folder, "--seed", seed, "--walks-per-node", "4", "--quiet") for seed in "12"]
+    assert [(process.communicate()[1], process.returncode) for process in runs] == [("", 0)] * 2
     results = [efge.EFGE(dim=8, seed=seed, walks_per_node=4).fit(folder / "graph.txt").embedding_ for seed in (1, 2)]
     assert efge.Embedding.load(folder / "v.npz") in results
     assert '"seed": ' in (folder / "v.npz.json").read_text()
@@ -130,7 +140,7 @@ def test_a_command_is_refused_while_another_run_holds_the_folder_but_not_after_t
     (folder / "checkpoints").mkdir()
     other = context.Process(target=hold_lock, args=(folder / "checkpoints", ready))
     other.start()
-    assert ready.get(timeout=60)
+    assert ready.get()
     command = [
         "embed",
         "graph.txt",
@@ -185,7 +195,7 @@ def test_processes_give_the_same_bytes(expected, method):
     """Also forked processes of a parent that has trained with threads, as the fixture has."""
     models = MODELS if method == "fork" else MODELS[:1]
     with ProcessPoolExecutor(len(models), mp_context=multiprocessing.get_context(method)) as pool:
-        assert list(pool.map(fit_to_bytes, models, timeout=120)) == expected[: len(models)]
+        assert list(pool.map(fit_to_bytes, models)) == expected[: len(models)]
 
 
 def test_joblib_gives_the_same_bytes(expected):

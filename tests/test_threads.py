@@ -88,6 +88,21 @@ def test_blas_has_one_thread_until_the_last_user_ends():
     assert blas_threads() == {2}
 
 
+@pytest.mark.parametrize("before", [None, "3"])
+def test_the_variable_of_openmp_is_restored_by_the_last_of_several_users(monkeypatch, before):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if before is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", before)
+    first, second = single_threaded_openmp(), single_threaded_openmp()
+    first.__enter__()
+    second.__enter__()
+    # The second one found a 1, which is not to stay when it ends.
+    first.__exit__(None, None, None)
+    assert os.environ["OMP_NUM_THREADS"] == "1"
+    second.__exit__(None, None, None)
+    assert os.environ.get("OMP_NUM_THREADS") == before
+
+
 @pytest.mark.usefixtures("two_threads")
 def test_the_limit_holds_in_a_worker_of_a_thread_that_has_set_another_one():
     def use():

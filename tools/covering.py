@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,8 +26,11 @@ from mutations import ROOT, Mutant
 WORK = ROOT / ".mutants"
 # Tests that cover a module, those that notice most first. Where a module is missing here, it is covered by the test
 # module of its name and by its own examples.
-_SGD = "tests/kernels/test_sgd_step.py tests/kernels/test_sgd.py tests/training/test_trainer.py"
-_PARTITIONED = " ".join(f"tests/training/partitioned/test_{name}.py" for name in ("schedule", "buckets", "driver"))
+_RECORDED = "tests/test_recorded_results.py"
+_SGD = f"{_RECORDED} tests/kernels/test_sgd_step.py tests/kernels/test_sgd.py tests/training/test_trainer.py"
+_PARTITIONED = " ".join(
+    [_RECORDED, *(f"tests/training/partitioned/test_{name}.py" for name in ("schedule", "buckets", "driver"))]
+)
 _FAMILIES = "tests/families src/efge/families"
 _TUNING = "tests/tuning src/efge/tuning"
 _FORMATS = "tests/embedding/test_formats.py"
@@ -97,16 +101,20 @@ TESTS = {
     "tuning/tune.py": f"{_TUNING} tests/test_public_errors.py",
     "system.py": "tests/test_system.py tests/io/test_scratch.py",
 }
+# Where a change may change results.
+_WITH_RESULTS = ("kernels/", "training/", "families/", "evaluation/", "tuning/", "embedding/propagation", "graph/")
 # Processor seconds of one test, in which kernels may be compiled, and bytes of memory.
 _SECONDS, _MEMORY = 90, 12 << 30
+# Seconds by the clock of all tests of a module, on a busy machine.
+_TOO_LONG = 1200.0
 
 
 def tests_of(file: str) -> list[str]:
-    """Return the tests that cover a module."""
-    if file in TESTS:
-        return TESTS[file].split()
+    """Return the tests that cover a module; last those of recorded results, if these depend on it."""
     path = Path(file)
-    return [f"tests/{path.parent}/test_{path.name}", f"src/efge/{file}"]
+    own = TESTS[file].split() if file in TESTS else [f"tests/{path.parent}/test_{path.name}", f"src/efge/{file}"]
+    more = [_RECORDED] if file.startswith(_WITH_RESULTS) and _RECORDED not in own else []
+    return [*own, *more]
 
 
 class Tree:
@@ -180,7 +188,11 @@ class Tree:
         child = os.fork()
         if child == 0:
             os._exit(_run_tests(self.root, settings, output, [*options, *tests]))
+        # Where threads only wait for each other, the system may not notice that they have used up their time.
+        watch = threading.Timer(_TOO_LONG, os.kill, (child, signal.SIGXCPU))
+        watch.start()
         _, status, usage = os.wait4(child, 0)
+        watch.cancel()
         with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         shutil.rmtree(temporary, ignore_errors=True)

@@ -146,10 +146,8 @@ def single_threaded_blas(*, scipy: bool = False) -> Iterator[None]:
         _SINGLE_THREAD.end()
 
 
-class _OneCore:
-    """Sets OpenMP's variable of the environment to one thread while anybody needs that; the last user restores it."""
-
-    _VARIABLE = "OMP_NUM_THREADS"
+class _OpenMPVariable:
+    """Sets OMP_NUM_THREADS to 1 while anybody needs that; the last user restores what the first one found."""
 
     def __init__(self) -> None:
         self._lock, self._users = threading.Lock(), 0
@@ -159,19 +157,22 @@ class _OneCore:
     def begin(self) -> None:
         with self._lock:
             if not self._users:
-                self._before = os.environ.get(self._VARIABLE)
-                os.environ[self._VARIABLE] = "1"
+                self._before = os.environ.get("OMP_NUM_THREADS")
+                os.environ["OMP_NUM_THREADS"] = "1"
             self._users += 1
 
     def end(self) -> None:
         with self._lock:
             self._users -= 1
-            if not self._users:
-                os.environ.pop(self._VARIABLE, None)
-                os.environ |= {} if self._before is None else {self._VARIABLE: self._before}
+            if self._users:
+                return
+            if self._before is None:
+                os.environ.pop("OMP_NUM_THREADS", None)
+            else:
+                os.environ["OMP_NUM_THREADS"] = self._before
 
 
-_ONE_CORE = _OneCore()
+_OPENMP_VARIABLE = _OpenMPVariable()
 
 
 @contextmanager
@@ -191,8 +192,8 @@ def single_threaded_openmp() -> Iterator[None]:
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1, "openmp"):
-        _ONE_CORE.begin()
+        _OPENMP_VARIABLE.begin()
         try:
             yield
         finally:
-            _ONE_CORE.end()
+            _OPENMP_VARIABLE.end()

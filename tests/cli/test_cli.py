@@ -552,9 +552,11 @@ def test_ctrl_c_leaves_no_files(folder):
         assert process.poll() is None
     time.sleep(1)
     process.send_signal(signal.SIGINT)
-    message = process.communicate(timeout=30)[1]
+    *progress, last = process.communicate()[1].splitlines()
     assert process.returncode == 130
-    assert message == "efge: stopped; nothing was written\n"
+    assert last == "efge: stopped; nothing was written"
+    # On a busy machine, or in a new clone: that it trains, or compiles.
+    assert all(line.startswith("efge: ") for line in progress)
     assert sorted(path.name for path in folder.iterdir()) == ["friends.csv", "labels.csv", "large.txt"]
 
 
@@ -594,7 +596,7 @@ def test_without_a_terminal_progress_is_an_occasional_line(monkeypatch, capsys):
 
 
 def test_the_command_line_runs_as_a_program(folder):
-    done = run_in_subprocess("info", "friends.csv", cwd=folder)
+    done = run_in_subprocess("info", "friends.csv", "--quiet", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")
     assert_fails(run_in_subprocess("info", "nowhere.csv"), "nowhere.csv: no such file")
 

@@ -57,7 +57,7 @@ def test_an_interrupt_that_is_lost_in_a_callback_comes_again():
     def run_on():
         ctypes.CFUNCTYPE(None)(lose_it)()
         went_on.append(True)
-        time.sleep(20)
+        time.sleep(300)
 
     with installed(), pytest.raises(KeyboardInterrupt):
         run_on()
@@ -72,7 +72,7 @@ def test_an_interrupt_waits_for_the_end_of_an_import(tmp_path, monkeypatch):
 
     def run_on():
         importlib.import_module("slow_module")
-        time.sleep(20)
+        time.sleep(300)
 
     with installed(), pytest.raises(KeyboardInterrupt):
         run_on()
@@ -85,7 +85,7 @@ def test_an_interrupt_waits_for_the_end_of_the_code_of_llvmlite():
 
     def run_on():
         exec(compile(source, "site-packages/llvmlite/binding/ffi.py", "exec"), globals() | {"complete": complete})
-        time.sleep(20)
+        time.sleep(300)
 
     with installed(), pytest.raises(KeyboardInterrupt):
         run_on()
@@ -95,11 +95,10 @@ def test_an_interrupt_waits_for_the_end_of_the_code_of_llvmlite():
 def test_a_second_interrupt_does_not_wait_for_an_import(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     twice = "os.kill(os.getpid(), signal.SIGINT)\ntime.sleep(0.1)\n" * 2
-    (tmp_path / "endless_module.py").write_text(f"import os, signal, time\n{twice}time.sleep(20)\n")
-    start = time.monotonic()
+    # If it waited, this test would exceed its time limit.
+    (tmp_path / "endless_module.py").write_text(f"import os, signal, time\n{twice}time.sleep(3600)\n")
     with installed(), pytest.raises(KeyboardInterrupt):
         importlib.import_module("endless_module")
-    assert time.monotonic() - start < 10
 
 
 def test_after_the_end_of_a_command_signals_change_nothing():
@@ -133,7 +132,7 @@ def test_an_interrupt_that_a_library_turns_into_an_error_is_still_one(tmp_path, 
     def fail(*arguments):
         try:
             send(signal.SIGINT)
-            time.sleep(20)
+            time.sleep(300)
         except KeyboardInterrupt:
             raise ImportError("an extension failed to load") from None
 
@@ -153,7 +152,8 @@ def test_where_no_checkpoint_was_saved_yet_none_is_promised(tmp_path, monkeypatc
 def test_an_interrupt_of_a_command_that_still_starts_ends_it_by_one_line(tmp_path, seconds):
     """The interpreter shows 130 as a signal if the interrupt passed through generated code; a shell shows 130."""
     (tmp_path / "graph.txt").write_text("a b\n")
-    command = [sys.executable, "-c", STARTED, "embed", "graph.txt", "-o", "v.npz", "--walks-per-node", "100000000"]
+    options = ["--walks-per-node", "100000000", "--quiet"]
+    command = [sys.executable, "-c", STARTED, "embed", "graph.txt", "-o", "v.npz", *options]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     process.stdout.readline()
     time.sleep(seconds)

@@ -207,7 +207,7 @@ sys.stdout.write(load_dataset("dolphins").graph.fingerprint())
 
 
 def test_two_processes_can_download_at_once(networks, publish, publisher, cache):
-    content, both = newman_file(networks / "dolphins"), threading.Barrier(2, timeout=30)
+    content, both = newman_file(networks / "dolphins"), threading.Barrier(2)
 
     def answer(request):
         both.wait()
@@ -217,7 +217,7 @@ def test_two_processes_can_download_at_once(networks, publish, publisher, cache)
     environment = {key: value for key, value in os.environ.items() if key != "EFGE_DATA"}
     command = [sys.executable, "-c", LOAD, address, str(cache)]
     runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) for _ in range(2)]
-    assert [run.communicate(timeout=60)[0] for run in runs] == [DATASETS["dolphins"].fingerprint] * 2
+    assert [run.communicate()[0] for run in runs] == [DATASETS["dolphins"].fingerprint] * 2
     assert len(publisher.requests) == 2
     assert [path.name for path in cache.iterdir()] == ["dolphins"]
     assert load_dataset("dolphins").graph.fingerprint() == DATASETS["dolphins"].fingerprint

@@ -148,3 +148,16 @@ def test_a_name_that_cannot_be_encoded_is_an_error_of_ours_in_a_file_for_neo4j(t
     with pytest.raises(EmbeddingError, match=r"nodes\.csv: "):
         Embedding([[1.0], [2.0]], ["a", "\ud800"]).save(tmp_path / "nodes.csv", "neo4j")
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("names", [range(1001), [f"node {i}" for i in range(1001)]], ids=["integers", "texts"])
+def test_a_value_of_an_anndata_file_counts_eight_bytes(tmp_path, monkeypatch, names):
+    monkeypatch.setattr("efge.io.files.MAX_UNCHECKED_SIZE", 8000)
+    monkeypatch.setattr("efge.io.files.MAX_EXPANSION", 0)
+    path = tmp_path / "v.h5ad"
+    for nodes, dim in ((1000, 1), (500, 2)):
+        Embedding(np.ones((nodes, dim)), names[:nodes]).save(path)
+        assert len(Embedding.load(path)) == nodes
+    for nodes, dim in ((1001, 1), (501, 2)):
+        Embedding(np.ones((nodes, dim)), names[:nodes]).save(path)
+        assert "this one is larger" in load_error(path)

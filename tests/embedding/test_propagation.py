@@ -180,6 +180,12 @@ def test_tasks_make_up_all_rows(tasks, monkeypatch):
     assert propagation._split_rows(efge.as_graph([]).indptr, 2) == [slice(0, 0)]
 
 
+def test_a_thread_gets_four_tasks_unless_they_are_small():
+    """A row counts as an entry, and a task has 16,384 at least."""
+    for rows, threads, tasks in ((100, 4, 1), (16_383, 4, 1), (16_384, 4, 2), (200_000, 1, 4), (200_000, 2, 8)):
+        assert len(propagation._split_rows(np.arange(rows + 1), threads)) == tasks
+
+
 def test_a_table_is_filtered_in_place_with_little_memory_beside_it():
     """Three blocks of 16 columns, and arrays with an entry for each node, are less than half of 256 columns."""
     import tracemalloc

@@ -12,6 +12,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 import efge
+from efge.evaluation import clustering
 from efge.evaluation.communities import Communities, communities
 from efge.models.affiliation import membership_threshold
 from efge.models.bigclam import BigClam
@@ -242,3 +243,15 @@ def test_invalid_input_is_refused_in_one_line(clusters):
         with pytest.raises(ValueError, match=message) as caught:
             call()
         assert "\n" not in str(caught.value)
+
+
+def test_numbers_of_communities_are_tried_one_by_one_and_then_on_a_grid(monkeypatch):
+    tried = []
+
+    def k_means(vectors, n_clusters, seed, n_init):
+        tried.append((n_clusters, n_init))
+        return np.arange(len(vectors)) % 2
+
+    monkeypatch.setattr(clustering, "_k_means", k_means)
+    efge.communities(efge.Embedding(np.random.default_rng(0).normal(size=(900, 2))))
+    assert tried == [(count, 10) for count in (2, 3, 4, 5, 6, 7, 8, 12, 17, 25)] + [(2, 10)]

@@ -211,16 +211,16 @@ def test_an_interrupted_run_continues_where_it_stopped(data, tmp_path):
     arguments = [sys.executable, "-m", "efge", "reproduce", *study, "-o", str(tmp_path / "a"), "--processes", "1"]
     process = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
     cells = tmp_path / "a" / "cells"
-    deadline = time.monotonic() + 120
-    while not list(cells.rglob("*.csv")) and time.monotonic() < deadline:
+    while process.poll() is None and not list(cells.rglob("*.csv")):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)
-    message = process.communicate(timeout=60)[1]
+    *progress, last = process.communicate()[1].splitlines()
     finished = {path: path.stat().st_mtime_ns for path in cells.rglob("*.csv")}
     assert 0 < len(finished) < 3
     assert process.returncode == 130
-    assert message.count("\n") == 1
-    assert message.endswith("run the same command again to continue\n")
+    assert last.endswith("run the same command again to continue")
+    # A busy machine may have had ten seconds, after which there is such a line.
+    assert all(line.startswith("efge: measuring ") for line in progress)
     assert command(*study, "-o", tmp_path / "a").returncode == 0
     assert all(path.stat().st_mtime_ns == time_ for path, time_ in finished.items())
     assert command(*study, "-o", tmp_path / "b").returncode == 0
@@ -232,20 +232,20 @@ def test_an_interrupted_run_continues_where_it_stopped(data, tmp_path):
 def test_a_killed_run_leaves_no_process_behind(data, tmp_path):
     arguments = ["reproduce", "links", "--networks", "dblp", "--methods", "HOPE", "--repeats", "1", "-o", str(tmp_path)]
     process = subprocess.Popen([sys.executable, "-m", "efge", *arguments])
-    deadline = time.monotonic() + 60
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not children.exists():
         process.kill()
         pytest.skip("only Linux lists the children of a process")
-    while len(pids := children.read_text().split()) < 2 and time.monotonic() < deadline:
+    while len(pids := children.read_text().split()) < 2:
+        assert process.poll() is None
         time.sleep(0.05)
     # Give the children time to start their work.
     time.sleep(4)
     process.kill()
     process.wait()
-    while any(Path("/proc", pid).exists() for pid in pids) and time.monotonic() < deadline + 30:
+    # A child that stays ends the test by its time limit.
+    while any(Path("/proc", pid).exists() for pid in pids):
         time.sleep(0.05)
-    assert not [pid for pid in pids if Path("/proc", pid).exists()]
 
 
 def entry(ours, published, study="links", method="EFGE-Norm", **others):

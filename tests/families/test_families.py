@@ -185,6 +185,29 @@ def test_a_family_with_errors_is_refused_by_fit(family, message):
         efge.EFGE(family, dim=4, seed=0).fit([(0, 1)])
 
 
+@pytest.mark.parametrize(
+    ("domain", "observations"),
+    [
+        ("binary", (0, 1)),
+        ("counts", (0, 1, 2, 5)),
+        ("reals", (0, 1, -1.5, 0.25)),
+        ("non-negative", (0, 1, 0.25, 3)),
+    ],
+)
+def test_a_family_is_checked_at_zero_one_and_other_observations_of_its_domain(domain, observations):
+    """Pairs are observed as 0 and 1; a formula with more observations is likely to be wrong at others, too."""
+    seen = set()
+
+    class Watched(efge.Bernoulli):
+        def gradient(self, x, s):
+            seen.add(float(x))
+            return super().gradient(x, s)
+
+    Watched.domain = domain
+    check_family(Watched())
+    assert seen == set(observations)
+
+
 @pytest.mark.parametrize("family", [efge.Normal(-1), efge.Normal(0), efge.NegativeBinomial(-1)])
 def test_parameters_of_families_are_positive(family):
     ((name, value),) = vars(family).items()

@@ -21,6 +21,7 @@ from random import Random
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 import scipy.io
@@ -32,7 +33,8 @@ import efge
 from efge.cli.runs import read_config
 from efge.datasets.catalogue import DATASETS, DatasetError
 from efge.datasets.publishers import read_published
-from efge.io import files
+from efge.io import arrow, files
+from efge.io.atomic import atomic_write
 from efge.training.checkpoints import Checkpoints
 from fuzz import seeds
 from fuzz.mutations import mutated
@@ -564,3 +566,62 @@ def test_an_entry_that_claims_to_be_larger_than_its_archive_is_an_error(tmp_path
         member.compress_size = member.file_size = 1 << 40
         with pytest.raises(efge.GraphError, match=r"a\.zip, edges\.txt: an entry is not larger than the whole file"):
             files.read_archive_entry(archive, "edges.txt", "a.zip")
+
+
+def test_the_limits_of_compressed_files_are_exact():
+    for uncompressed, compressed in ((1 << 26, 0), (200 << 20, 1 << 20)):
+        files.check_uncompressed_size("a.gz", uncompressed, compressed)
+        with pytest.raises(efge.GraphError, match=r"may expand to 67,108,864 bytes, or to 200 times its size"):
+            files.check_uncompressed_size("a.gz", uncompressed + 1, compressed)
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_a_value_of_a_table_counts_eight_bytes(monkeypatch, kind):
+    monkeypatch.setattr(files, "MAX_UNCHECKED_SIZE", 16_000)
+    monkeypatch.setattr(files, "MAX_EXPANSION", 0)
+
+    def read(rows):
+        table, sink = pa.table({name: pa.array([1] * rows, pa.int8()) for name in "ab"}), io.BytesIO()
+        if kind == "parquet":
+            pq.write_table(table, sink)
+            return arrow.read_parquet(sink, "a.parquet")
+        pa.feather.write_feather(table, sink, compression="uncompressed")
+        return arrow.read_arrow(sink.getvalue(), "a.arrow")
+
+    assert read(1000).num_rows == 1000
+    with pytest.raises(efge.GraphError, match="this one is larger"):
+        read(1001)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_are_read_in_parts_and_by_lines_of_any_length(tmp_path, suffix):
+    content = b"a" * (5 << 19) + b"\n" + b"b" * 10 + b"\n" + b"c" * (1 << 20) + b"\nd"
+    path = tmp_path / f"text.txt{suffix}"
+    with atomic_write(path) as stream:
+        stream.write(content)
+    with files.open_input(path) as stream:
+        parts = [stream.read(size) for size in (3, (1 << 20) + 1, 0, 1 << 20)]
+        assert b"".join(parts) == content[: 4 + (2 << 20)]
+        assert [len(part) for part in parts] == [3, (1 << 20) + 1, 0, 1 << 20]
+        assert stream.read() == content[4 + (2 << 20) :]
+    with files.open_input(path) as stream:
+        lines = list(iter(stream.readline, b""))
+    assert lines == content.splitlines(keepends=True)
+
+
+@pytest.mark.parametrize("compression", ["lz4", "zstd", None])
+@pytest.mark.parametrize("form", ["file", "stream"])
+def test_the_sizes_that_compressed_arrow_data_claims_are_found(form, compression):
+    numbers = pa.array(range(1000), pa.int64())
+    words = pa.array(["a", "b"] * 500).dictionary_encode()
+    table = pa.table({"first": numbers, "second": numbers, "words": words})
+    sink, new = io.BytesIO(), pa.ipc.new_file if form == "file" else pa.ipc.new_stream
+    with new(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression=compression)) as writer:
+        writer.write_table(table, max_chunksize=600)
+    data = sink.getvalue()
+    messages = arrow._file_messages(data) if form == "file" else arrow._stream_messages(data)
+    sizes = [size for message in messages for size in arrow._uncompressed_sizes(*message)]
+    # Two batches of 600 and 400 rows: numbers of eight bytes and codes of four; and words, with their offsets.
+    found = {size for size in sizes if size > 100}
+    assert found == ({600 * 8, 400 * 8, 600 * 4, 400 * 4} if compression else set())
+    assert sum(sizes) == (2 * 8000 + 4000 + 12 + 2 if compression else 0)

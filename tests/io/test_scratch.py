@@ -200,3 +200,25 @@ def test_another_users_link_in_a_shared_folder_is_refused(tmp_path):
     with atomic_write(link) as stream:
         stream.write(b"in a folder of my own")
     assert target.read_bytes() == b"in a folder of my own"
+
+
+def open_paths(folder):
+    """Return the paths in a folder, and the folder itself, that this process has open, once for each time."""
+    paths = (os.path.realpath(path) for path in Path("/proc/self/fd").iterdir())
+    return sorted(path for path in paths if path.startswith(str(folder.resolve())))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="open files are listed in /proc")
+def test_no_file_stays_open_but_the_locks_that_are_held(tmp_path):
+    (tmp_path / ".old.12345678.efge-tmp").write_bytes(b"")
+    with scratch_file(tmp_path, "v.npz") as file:
+        assert open_paths(tmp_path) == [str(file.resolve())]
+        with scratch_folder(tmp_path, "v") as folder:
+            assert open_paths(tmp_path) == sorted([str(file.resolve()), str(folder.resolve())])
+    assert open_paths(tmp_path) == []
+    with lock_folder(tmp_path) as first:
+        with lock_folder(tmp_path) as second:
+            assert (first, second) == (True, False)
+        assert open_paths(tmp_path) == [str(tmp_path.resolve())]
+    assert open_paths(tmp_path) == []
+    assert list(tmp_path.iterdir()) == []

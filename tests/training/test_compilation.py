@@ -6,7 +6,6 @@ import atexit
 import os
 import subprocess
 import sys
-import time
 import weakref
 from pathlib import Path
 
@@ -60,7 +59,8 @@ def test_a_kernel_is_loaded_if_another_process_has_compiled_it_and_else_compiled
     [
         ("available_threads", lambda: 2, True),
         ("available_threads", lambda: 1, False),
-        ("available_memory", lambda: 10**8, False),
+        ("available_memory", lambda: 2**30 - 1, False),
+        ("available_memory", lambda: 2**30, True),
         ("available_memory", lambda: None, True),
         ("can_compile_elsewhere", lambda kernel: False, False),
     ],
@@ -107,7 +107,7 @@ INTERRUPTED = """
 from efge.training import compilation
 start = compilation.start_python
 def remember(*arguments, **variables):
-    process = start("import time; time.sleep(60)")
+    process = start("import time; time.sleep(3600)")
     print(process.pid, flush=True)
     return process
 compilation.start_python, compilation.available_threads = remember, lambda: 2
@@ -120,11 +120,10 @@ raise KeyboardInterrupt
 @pytest.mark.skipif(os.name != "posix", reason="asks for a process by its number")
 def test_no_process_is_left_after_an_interrupt(tmp_path):
     environment = ENVIRONMENT | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    start = time.monotonic()
+    # If the other process were waited for, this test would exceed its time limit.
     done = subprocess.run([sys.executable, "-c", INTERRUPTED], env=environment, capture_output=True, text=True)
     with pytest.raises(ProcessLookupError):
         os.kill(int(done.stdout), 0)
-    assert time.monotonic() - start < 50
 
 
 @pytest.mark.slow

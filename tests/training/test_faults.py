@@ -67,23 +67,49 @@ def error_line(done):
     return done.stderr
 
 
+# Runs a command that prints a line and waits for one after its first checkpoint, or after the first compressed bytes.
+WAITING = """
+import lzma, sys
+from efge.cli import main
+from efge.training.checkpoints import Checkpoints
+
+def wait_after(owner, name):
+    function = getattr(owner, name)
+
+    def wait(*arguments):
+        result = function(*arguments)
+        print(flush=True)
+        sys.stdin.readline()
+        return result
+
+    setattr(owner, name, wait)
+
+wait_after(*{"checkpoint": (Checkpoints, "_write"), "output": (lzma.LZMAFile, "write")}[sys.argv.pop(1)])
+main()
+"""
+
+
+def start_waiting(folder, after, *arguments):
+    """Start a command that waits after its first checkpoint, or in the middle of its output; return it then."""
+    waiting = [sys.executable, "-c", WAITING, after, *command(*arguments)[3:]]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(waiting, cwd=folder, text=True, **pipes)
+    assert process.stdout.readline() == "\n", process.communicate()
+    return process
+
+
 @pytest.mark.slow
 def test_a_kill_during_the_final_write_leaves_the_old_file(workdir):
-    # A compressed text takes long enough to write to be killed in the middle of it.
     assert run(workdir, "-o", "v.csv.xz", "--checkpoint", "checkpoints", "--every", "0s").returncode == 0
     expected = (workdir / "v.csv.xz").read_bytes()
     (workdir / "v.csv.xz").write_bytes(b"old content")
     for how in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT):
-        resume = command("-o", "v.csv.xz", "--checkpoint", "checkpoints", "--resume")
-        process = subprocess.Popen(resume, cwd=workdir, stderr=subprocess.PIPE)
-        before = set(workdir.glob(".v.csv.xz.*"))
-        while process.poll() is None and set(workdir.glob(".v.csv.xz.*")) == before:
-            time.sleep(0.0005)
-        # Wait a little: a file created this very moment might not be registered for removal yet.
-        time.sleep(0.02)
+        resume = ["-o", "v.csv.xz", "--checkpoint", "checkpoints", "--resume"]
+        process = start_waiting(workdir, "output", *resume)
+        assert list(workdir.glob(".v.csv.xz.*"))
         process.send_signal(how)
         process.communicate()
-        assert process.returncode not in (0, 2), "the command ended before the kill came"
+        assert process.returncode == (-signal.SIGKILL if how == signal.SIGKILL else 130)
         assert (workdir / "v.csv.xz").read_bytes() == b"old content"
         assert len(set(workdir.glob(".v.csv.xz.*"))) == (how == signal.SIGKILL)
     assert run(workdir, "-o", "v.csv.xz", "--checkpoint", "checkpoints", "--resume").returncode == 0
@@ -155,9 +181,8 @@ def test_a_read_only_disk_is_refused_before_training(workdir, small_disk, what):
 def run_and_disturb(workdir, action, *arguments):
     """Run the command, call `action` when the first checkpoint exists, and wait for the end."""
     options = ["-o", "out/v.npz", "--checkpoint", "checkpoints", "--every", "0s", *arguments]
-    process = subprocess.Popen(command(*options), cwd=workdir, stderr=subprocess.PIPE, text=True)
-    while process.poll() is None and not list(workdir.glob("checkpoints/checkpoint-*")):
-        time.sleep(0.001)
+    process = start_waiting(workdir, "checkpoint", *options)
+    assert list(workdir.glob("checkpoints/checkpoint-*"))
     action()
     message = process.communicate()[1]
     return subprocess.CompletedProcess(process.args, process.returncode, "", message)
@@ -220,7 +245,9 @@ def memory_limit():
     if group is None:
         pytest.skip("only root can limit memory by a control group")
     yield lambda: (group / "cgroup.procs").write_text(str(os.getpid()))
-    time.sleep(0.2)
+    # The system takes a while to notice that the last process has ended.
+    while (group / "cgroup.procs").read_text():
+        time.sleep(0.01)
     group.rmdir()
 
 

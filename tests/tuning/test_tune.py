@@ -20,6 +20,7 @@ from efge.evaluation.logistic import add_constant, decision_function, fit_one_vs
 from efge.graph.factorization import factor_edges
 from efge.models.efge import choose_window
 from efge.tuning import tasks, trials
+from efge.tuning.space import Candidate
 from efge.tuning.tasks import FOLDS, LabelTask, LinkTask, deal, rank_edges
 from helpers import blas_threads, planted_communities
 
@@ -98,22 +99,41 @@ def test_a_quick_score_in_a_folder_is_not_taken_for_a_full_one(tmp_path):
     assert len(list((tmp_path / "trials").glob("*.json"))) == 8
 
 
+# Runs a command that waits forever once a study has so many trials.
+WAITING = """
+import sys, time
+from efge.cli import main
+from efge.tuning.trials import TrialRunner
+
+most, write = int(sys.argv.pop(1)), TrialRunner._write
+
+def write_or_wait(runner, trial, outcome):
+    if len(list(runner.folder.glob("*.json"))) >= most:
+        time.sleep(3600)
+    write(runner, trial, outcome)
+
+TrialRunner._write = write_or_wait
+main()
+"""
+
+
 @pytest.mark.slow
 def test_a_study_killed_ten_times_has_the_same_result(tmp_path):
     graph = tmp_path / "graph.txt"
     nx.write_edgelist(nx.powerlaw_cluster_graph(400, 3, 0.3, seed=1), graph, data=False)
-    command = [sys.executable, "-m", "efge", "tune", str(graph), "--seed", "3", "--json"]
-    whole = subprocess.run([*command, "-o", str(tmp_path / "whole")], capture_output=True, check=True).stdout
+    program, command = [sys.executable, "-m", "efge"], ["tune", str(graph), "--seed", "3", "--json"]
+    whole = subprocess.run([*program, *command, "-o", tmp_path / "whole"], capture_output=True, check=True).stdout
     killed = 0
     for number in range(10):
-        process = subprocess.Popen([*command, "-o", str(tmp_path / "killed")], stdout=subprocess.DEVNULL)
+        waiting = [sys.executable, "-c", WAITING, str(max(2 * number, 1))]
+        process = subprocess.Popen([*waiting, *command, "-o", tmp_path / "killed"], stdout=subprocess.DEVNULL)
         # From before the first trial to after many of them.
         wait_for_trials(process, tmp_path / "killed" / "trials", 2 * number)
         killed += process.poll() is None
         os.kill(process.pid, signal.SIGKILL)
         process.wait()
     assert killed == 10
-    after = subprocess.run([*command, "-o", str(tmp_path / "killed")], capture_output=True, check=True).stdout
+    after = subprocess.run([*program, *command, "-o", tmp_path / "killed"], capture_output=True, check=True).stdout
     assert without_times(after) == without_times(whole)
 
 
@@ -239,6 +259,15 @@ def test_trials_train_as_a_fit_does():
     trained = runner._train_tables(efge.EFGE(**model.get_params()), GRAPH, 0)
     assert trained.embedding_ == model.fit(GRAPH).embedding_
     assert len(trained.history_["pairs"]) < len(model.history_["pairs"])
+
+
+@pytest.mark.parametrize(("free", "workers"), [(6 * 16 * 60 * 8, 3), (6 * 16 * 60 * 8 - 1, 2), (0, 0), (None, 7)])
+def test_trainings_at_the_same_time_take_half_of_the_free_memory(monkeypatch, free, workers):
+    """Each has two tables and their copies; the largest counts."""
+    monkeypatch.setattr(trials, "available_memory", lambda: free)
+    runner = trials.TrialRunner(LinkTask(GRAPH, 0), None, 7)
+    planned = [trials.Trial((Candidate(efge.EFGE(dim=dim)),), 1.0, 0) for dim in (4, 8)]
+    assert runner._workers_in_memory(planned) == workers
 
 
 def test_trainings_on_a_dense_graph_share_the_factors_that_they_start_from(monkeypatch):

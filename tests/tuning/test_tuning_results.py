@@ -132,6 +132,25 @@ def test_the_preferred_candidate_is_chosen_unless_another_is_better_by_a_standar
     assert last.candidate.parameters["window"] == 10
 
 
+@pytest.mark.parametrize(("errors", "chosen"), [(0.24, 5), (0.26, 1)])
+def test_a_quarter_of_a_standard_error_is_enough_to_leave_the_preferred_candidate(errors, chosen):
+    noise = np.array([0.01, -0.01, 0.0, 0.01, -0.01])
+    gain = errors * noise.std(ddof=1) * math.sqrt(1 / 5 + 0.25)
+    results = results_of({1: {(1.0, 0): 0.8 + gain + noise - noise.mean()}, 5: {(1.0, 0): np.full(5, 0.8)}})
+    results.preferred = next(key for key, one in results.candidates.items() if one.parameters["window"] == 5)
+    assert results.rows()[0].candidate.parameters["window"] == chosen
+
+
+@pytest.mark.parametrize(("count", "verdict"), [(4, "same"), (5, "worse")])
+def test_five_paired_scores_have_a_deviation_of_their_own(count, verdict):
+    """With fewer, it is that of all candidates, one of which varies much."""
+    signs = np.array([1, -1, 1, -1, 1])[:count]
+    scores = {1: np.full(count, 0.9), 2: 0.89 + 0.001 * signs, 5: 0.5 + 0.2 * signs}
+    rows = results_of({window: {(1.0, 0): values} for window, values in scores.items()}).rows()
+    assert [row.candidate.parameters["window"] for row in rows] == [1, 2, 5]
+    assert rows[1].verdict == verdict
+
+
 def test_a_preferred_candidate_with_fewer_walks_is_not_chosen():
     results = results_of({1: {(1.0, 0): 0.8, (0.5, 0): 0.8}, 5: {(0.5, 0): 0.9}})
     results.preferred = next(key for key, one in results.candidates.items() if one.parameters["window"] == 5)
@@ -279,3 +298,19 @@ def test_a_table_says_how_many_trainings_its_rows_are_of():
 def test_a_row_is_shown_with_four_digits():
     row = results_of({1: {(1.0, 0): 2 / 3, (1.0, 1): 1 / 3}}).rows()[0]
     assert "score=0.5, sd=0.2357, scores={'ap': 0.5}" in repr(row)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "reasons"), [(4, {"small"}), (5, {"small", "large"}), (8, {"small", "large"}), (9, {"large"})]
+)
+def test_three_steps_or_two_reach_as_many_nodes_as_the_mean_degree_says(nodes, reasons):
+    ring = efge.as_graph([(i, (i + 1) % nodes) for i in range(nodes)])
+    assert set(explain_windows(ring, None)) == reasons
+
+
+@pytest.mark.parametrize(("loss", "matters"), [(0.0029, False), (0.0031, True)])
+def test_a_parameter_matters_if_another_value_costs_more_than_three_thousandths(loss, matters):
+    rows = results_of({1: {(1.0, 0): 0.9}, 2: {(1.0, 0): 0.9 - loss}}).rows()
+    assert ("What matters most" in advise(rows, None, {})) == matters
+    worse = rows[1]._replace(verdict="worse")
+    assert ("they are nearly as good" in advise(rows, worse, {})) != matters

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
+import pytest
 
 import efge
 from efge.training.partitioned import schedule
@@ -78,3 +79,46 @@ def test_the_learning_rate_of_a_wave_is_spread_over_its_sub_waves_and_their_cell
     config = SimpleNamespace(n_partitions=4, cells_per_partition=2)
     rates = [_learning_rates(Bucket(0, sub_wave, 0, 0, 1.0, 0.5), config) for sub_wave in range(4)]
     assert rates == [(1.0, 0.0625), (0.875, 0.0625), (0.75, 0.0625), (0.625, 0.0625)]
+
+
+def sizes_of_waves(nodes, walks_per_node, dim=16, walk_length=10, window=5, epochs=1):
+    """Plan waves without a graph; return the number of walks of each wave, and of the largest range."""
+    walks = SimpleNamespace(
+        graph=SimpleNamespace(n_nodes=nodes), walks_per_node=walks_per_node, walk_length=walk_length
+    )
+    waves = plan_waves(walks, training_settings(dim=dim, window=window, epochs=epochs))
+    return [sum(one.n_walks for one in wave) for wave in waves], max(one.n_walks for wave in waves for one in wave)
+
+
+@pytest.mark.parametrize(
+    ("changes", "full_waves"),
+    [
+        # One for 8/3 walks from each node, up to 30.
+        ({"walks_per_node": 1}, 1),
+        ({"walks_per_node": 76}, 29),
+        ({"walks_per_node": 38, "epochs": 2}, 29),
+        ({"walks_per_node": 1000}, 30),
+        # 70 pairs of each walk with a window of 5, 90 with 9 and all larger ones; one for 2^22 pairs.
+        ({"walks_per_node": 10_000}, 51),
+        ({"walks_per_node": 10_000, "window": 9}, 65),
+        ({"walks_per_node": 10_000, "window": 50}, 65),
+        # One for two pairs of each entry of a table, where these are more: a row has 16,000 entries.
+        ({"walks_per_node": 20_000, "dim": 15_999}, 44),
+    ],
+)
+def test_the_number_of_waves_follows_from_walks_and_pairs(changes, full_waves):
+    sizes, _ = sizes_of_waves(300, **changes)
+    total = 300 * changes["walks_per_node"] * changes.get("epochs", 1)
+    assert sum(sizes) == total
+    # Before the full waves come those of 1/32, 1/16, 1/8, 1/4 and 1/2.
+    assert len(sizes) == 5 + full_waves
+    full = total / (full_waves + 31 / 32)
+    assert sizes == pytest.approx([*(full / 2**k for k in (5, 4, 3, 2, 1)), *[full] * full_waves], abs=1.01)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "walks", "most"), [(300, 1000, 6553), (100_000, 30, 20_000), (2_000_000, 30, 209_715)]
+)
+def test_walks_that_are_made_together_have_two_positions_per_node_within_limits(nodes, walks, most):
+    """2^16 positions at least and 2^21 at most, of walks of 10 nodes."""
+    assert sizes_of_waves(nodes, walks)[1] == most
