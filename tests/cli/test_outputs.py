@@ -163,3 +163,21 @@ def test_a_terminal_asks(folder, monkeypatch, answer, agrees):
         with pytest.raises(ValueError, match="old: this file exists"):
             outputs.check_outputs([folder / "old"], [], force=False)
     assert questions == [f"Replace {folder / 'old'}?"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("tune", "e.csv", "-o", "labels.csv"),
+        ("benchmark", "e.csv", "-o", "labels.csv", "-m", "hope"),
+        ("reproduce", "links", "-o", "labels.csv"),
+        ("embed", "e.csv", "-o", "w.npz", "--checkpoint", "labels.csv", *QUICK),
+        ("links", "e.csv", "-m", "hope", "--dim", 1, "--repeats", 1, "--save-splits", "labels.csv"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_file_in_place_of_a_folder_is_told(folder, command):
+    before = contents(folder)
+    done = run(*command, cwd=folder)
+    assert_fails(done, "labels.csv: this is a file, and not a folder; choose another name")
+    assert contents(folder) == before

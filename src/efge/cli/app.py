@@ -8,6 +8,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -142,6 +143,11 @@ def _describe_system_error(error: OSError) -> str:
     # Compiled code and what is only written later need a folder, which a container may not have.
     if isinstance(error, FileNotFoundError) and error.filename is None:
         return f"{message}; set TMPDIR to a folder that can be written to"
+    if isinstance(error, (NotADirectoryError, FileExistsError)) and error.filename:
+        path = Path(error.filename)
+        file = next((part for part in (path, *path.parents) if part.is_file()), None)
+        if file is not None:
+            return f"{file}: this is a file, and not a folder; choose another name"
     return f"{error.filename or 'output'}: {message}"
 
 

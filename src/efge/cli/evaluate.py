@@ -240,12 +240,13 @@ def explore(
     path = output or f"{vectors}.html"
     check_outputs([path, plot], [vectors, graph, labels, table, compare], force)
     check_page(path)
+    reading = runs.select_reading(options, GRAPH_OPTIONS, "--graph", graph)
     embedding = efge.Embedding.load(vectors, format)
     classes = None if labels is None else runs.read_labels(labels, options, embedding)
     write_page(
         embedding,
         path,
-        graph=None if graph is None else runs.read_graph(graph, select_options(options, GRAPH_OPTIONS)),
+        graph=None if graph is None else runs.read_graph_of(embedding, graph, reading),
         labels=classes,
         columns=None if table is None else read_attributes(table, options["node"], embedding.names),
         method=method,
@@ -306,7 +307,7 @@ def propagate(
     check_writable(output, to)
     check_outputs([output], [vectors, graph, options["nodes"]], force)
     embedding = efge.Embedding.load(vectors, vectors_format)
-    network = runs.read_graph(graph, select_options(options, READING_OPTIONS))
+    network = runs.read_graph_of(embedding, graph, select_options(options, READING_OPTIONS))
     propagated = efge.propagate(embedding, network, method, threads=threads, **parameters)
     propagated.save(output, to, escape_formulas=True)
     log_info(f"wrote {propagated!r} to {output}")

@@ -13,7 +13,7 @@ import efge
 from efge.cli import runs
 from efge.cli.console import log_info, print_table, progress
 from efge.cli.evaluate import FormatOption, VectorsArgument
-from efge.cli.options import JsonFlag
+from efge.cli.options import GRAPH_OPTIONS, JsonFlag, with_options
 from efge.cli.outputs import ForceFlag, check_outputs
 from efge.progress import counter
 
@@ -24,8 +24,11 @@ if TYPE_CHECKING:
 _SUFFIXES = (".parquet", ".csv", ".tsv")
 # Nodes without a direction that a message lists.
 _MAX_LISTED = 5
+# How to read the graph of --exclude; its isolated nodes have no neighbors to leave out.
+_EXCLUDE_OPTIONS = {name: option for name, option in GRAPH_OPTIONS.items() if name != "nodes"}
 
 
+@with_options(_EXCLUDE_OPTIONS)
 def neighbors(
     vectors: VectorsArgument,
     nodes: Annotated[list[str] | None, typer.Argument(metavar="NODE...", help="Names of nodes.")] = None,
@@ -37,7 +40,10 @@ def neighbors(
     ] = None,
     exclude: Annotated[
         str | None,
-        typer.Option(metavar="GRAPH", help="Graph whose edges are known: neighbors in it are left out."),
+        typer.Option(
+            metavar="GRAPH",
+            help="Graph, read with the options below, whose edges are known: neighbors in it are left out.",
+        ),
     ] = None,
     approximate: Annotated[
         bool, typer.Option("--approximate", help="Search the index VECTORS.index, which efge index wrote.")
@@ -49,6 +55,7 @@ def neighbors(
     force: ForceFlag = False,
     as_json: JsonFlag = False,
     format: FormatOption = None,  # noqa: A002
+    **options: Any,
 ) -> None:
     """Print the nearest neighbors of nodes, or write those of all nodes to a file."""
     import numpy as np
@@ -62,6 +69,7 @@ def neighbors(
             "an index finds neighbors by cosine among all nodes; leave out --metric, --among and --exclude"
         )
     check_outputs([output], [vectors, among, exclude], force)
+    reading = runs.select_reading(options, _EXCLUDE_OPTIONS, "--exclude", exclude)
     embedding = efge.Embedding.load(vectors, format)
     names = None if every else [runs.find_node(embedding, node) for node in nodes or ()]
     queries = np.arange(len(embedding)) if names is None else embedding._rows(names)
@@ -70,7 +78,7 @@ def neighbors(
         rows, scores = _load_index(vectors, embedding).nearest(names, k)
     else:
         candidates = None if among is None else read_candidates(among, embedding)
-        graph = None if exclude is None else runs.read_graph(exclude, {})
+        graph = None if exclude is None else runs.read_graph_of(embedding, exclude, reading)
         with progress("neighbors", "nodes") as advance:
             count = counter(advance, len(embedding) if names is None else len(names))
             rows, scores = embedding.nearest(names, k, metric, candidates, graph, progress=count)

@@ -11,7 +11,7 @@ import typer
 from efge.cli import runs
 from efge.cli.console import print_table
 from efge.cli.neighbors import read_candidates
-from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
+from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, with_options
 
 
 @with_options(READING_OPTIONS)
@@ -41,12 +41,8 @@ def recommend(
     estimator = _load_model(model, family, family_option)
     names = [runs.find_node(estimator.embedding_, text) for text in node]
     candidates = None if among is None else read_candidates(among, estimator.embedding_)
-    reading = select_options(options, READING_OPTIONS)
-    if reading and exclude is None:
-        raise ValueError(
-            f"--{next(iter(reading)).replace('_', '-')} is for the graph of --exclude; add --exclude GRAPH"
-        )
-    graph = None if exclude is None else runs.read_graph(exclude, reading)
+    reading = runs.select_reading(options, READING_OPTIONS, "--exclude", exclude)
+    graph = None if exclude is None else runs.read_graph_of(estimator.embedding_, exclude, reading)
     found = zip(names, estimator.recommend(names, k, among=candidates, exclude=graph), strict=True)
     rows = [(name, other, score) for name, recommended in found for other, score in recommended]
     if as_json:

@@ -256,6 +256,23 @@ def check_edges(name: str, graph: Graph) -> Graph:
     return graph
 
 
+def read_graph_of(embedding: Embedding, name: str, reading: Mapping[str, Any]) -> Graph:
+    """Read the graph of some vectors: its names get the types of theirs."""
+    from efge.graph.inputs import match_node_types
+
+    return match_node_types(read_graph(name, reading), embedding.names)
+
+
+def select_reading(
+    options: Mapping[str, Any], group: Mapping[str, Any], option: str, graph: str | None
+) -> dict[str, Any]:
+    """Return the reading options that the user has set; raise if the option whose graph they read is missing."""
+    reading = select_options(options, group)
+    if reading and graph is None:
+        raise ValueError(f"--{next(iter(reading)).replace('_', '-')} is for the graph of {option}; add {option} GRAPH")
+    return reading
+
+
 def parse_column_numbers(reading: Mapping[str, Any]) -> dict[str, Any]:
     """Return the reading options, with columns given by number as integers."""
     columns = {key: int(value) for key, value in reading.items() if key in _COLUMN_OPTIONS and str(value).isdecimal()}
