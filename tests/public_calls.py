@@ -179,8 +179,8 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "NeighborIndex.load": (lambda **options: _load_index(**options), {"path": "saved.index", "embedding": EMBEDDING}),
     # Estimators: a constructor stores, and fit checks
     "EFGE": (_fit(efge.EFGE), {"family": "bernoulli", "dim": 2, "walk": "node2vec", "p": 1.0, "q": 1.0, "window": 1,
-        "follow_directions": False, "negatives": 1, "noise_power": 0.75, "patience": None, "init": "random", "propagate": None,
-        "trainer": "fast", "partitions": None, **WALKS, **RATES}),
+        "follow_directions": False, "negatives": 1, "noise_power": 0.75, "patience": None, "init": "random",
+        "propagate": None, "trainer": "fast", "partitions": None, **WALKS, **RATES}),
     "EFGE.paper": (lambda **parameters: efge.EFGE.paper(**parameters).fit(GRAPH),
         {"family": "normal", "dim": 2, "walks_per_node": 1}),
     "DeepWalk": (_fit(efge.DeepWalk), {"dim": 2, "window": 1, **WALKS, **RATES}),

@@ -39,7 +39,7 @@ MODELS = {
     "bernoulli-poisson": (paper("bernoulli-poisson", window=2), {}),
     "many dimensions": (paper("bernoulli", dim=37, negatives=7, epochs=2), {}),
     "p and q": (paper("bernoulli", p=0.25, q=4.0), {}),
-    "directed": (paper("bernoulli", p=2.0, q=0.5), {"directed": True}),
+    "directed": (paper("bernoulli", p=2.0, q=0.5, follow_directions=True), {"directed": True}),
     "weighted": (paper("poisson", p=0.5, q=2.0), {"weighted": True}),
     "hub": (paper("bernoulli", p=0.3, q=3.0, walks_per_node=1), {"n": 900, "hub": True, "weighted": True}),
     "reference": (paper("bernoulli", trainer="reference"), {}),

@@ -9,17 +9,13 @@ import re
 import subprocess
 import sys
 import threading
-from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import efge
-from efge import parallel
-from efge.linalg import multiply
 from efge.parallel import single_threaded_blas, single_threaded_openmp
 from helpers import blas_threads
 
@@ -189,32 +185,3 @@ def test_every_module_limits_blas_in_the_same_way():
     }
     others = {name for name, text in sources.items() if re.search(r"threadpool_limits\((?!1, \"openmp\"\))", text)}
     assert others == {"experiments/judging.py", "experiments/scoring.py"}
-
-
-@pytest.mark.parametrize("before", [None, "3"])
-def test_the_variable_of_openmp_is_restored_when_its_last_user_ends(before, monkeypatch):
-    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-    if before is not None:
-        monkeypatch.setenv("OMP_NUM_THREADS", before)
-    with ExitStack() as first:
-        first.enter_context(single_threaded_openmp())
-        with single_threaded_openmp():
-            first.close()
-            assert os.environ["OMP_NUM_THREADS"] == "1"
-    assert os.environ.get("OMP_NUM_THREADS") == before
-
-
-# Products -------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rows", [0, 1, 255, 256, 257, 1000])
-def test_products_of_blocks_are_those_of_numpy_and_the_same_in_any_number_of_threads(rows, monkeypatch):
-    random = np.random.default_rng(rows)
-    left, right = random.normal(size=(rows, 300)), random.normal(size=(300, 40))
-    products = []
-    for threads in (1, 2, 5):
-        monkeypatch.setattr(parallel, "available_threads", lambda threads=threads: threads)
-        with single_threaded_blas():
-            products.append(multiply(left, right))
-    assert products[0].tobytes() == products[1].tobytes() == products[2].tobytes()
-    np.testing.assert_allclose(products[0], left @ right, rtol=1e-12, atol=1e-12)

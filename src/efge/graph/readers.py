@@ -33,7 +33,7 @@ from efge.graph.text_edges import (
     read_edge_list,
     read_node_names,
 )
-from efge.graph.text_layout import TextFormat
+from efge.graph.text_layout import TextFormat, explain_archive
 from efge.graph.text_lines import TextSource
 from efge.graph.text_numbers import NumberFormat
 from efge.io.arrow import read_arrow, read_parquet
@@ -267,7 +267,7 @@ def open_graph_source(path: _Path, options: ReadOptions, chunk_size: int | None 
         stream = stack.enter_context(open_input(path))
         detected = "efge" if starts_with(stream, MAGIC) else _format_of_suffix(display_name(path))
         if requested is None and detected in _TEXT_FORMATS and starts_with(stream, b"PK\x03\x04"):
-            raise GraphError(_explain_archive(display_name(path)))
+            raise GraphError(explain_archive(display_name(path)))
         yield _check_options(GraphSource(stream, path, requested or detected, nodes, options, chunk_size))
 
 
@@ -275,13 +275,6 @@ def _check_format(name: str) -> str:
     if name.lower() not in _FORMATS:
         raise GraphError(f"no format {name!r}; known: {', '.join(_FORMATS)}")
     return name.lower()
-
-
-def _explain_archive(label: str) -> str:
-    if Path(label).suffix.lower() in (".xlsx", ".xlsm", ".ods"):
-        how = "save its sheet as CSV, or pass pandas.read_excel(file) to efge.as_graph"
-        return f"{label}: this is a spreadsheet; {how}"
-    return f"{label}: this is a ZIP archive; extract the graph from it first"
 
 
 def _format_of_suffix(label: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from itertools import groupby
+from pathlib import Path
 from typing import NamedTuple
 
 from efge.errors import GraphError, warn_user
@@ -36,6 +37,20 @@ _OTHER_FORMATS = {
     r"%%matrixmarket\b": "Matrix Market, so pass format='mtx' (--format mtx)",
     r"@(prefix|base)\b": "RDF in Turtle, so pass pairs of subject and object to efge.as_graph",
 }
+
+
+def explain_archive(label: str) -> str:
+    """Say what a ZIP archive in place of a text probably is, and how to read it.
+
+    Examples
+    --------
+    >>> explain_archive("edges.zip")
+    'edges.zip: this is a ZIP archive; extract the graph from it first'
+    """
+    if Path(label).suffix.lower() in (".xlsx", ".xlsm", ".ods"):
+        how = "save its sheet as CSV, or pass pandas.read_excel(file) to efge.as_graph"
+        return f"{label}: this is a spreadsheet; {how}"
+    return f"{label}: this is a ZIP archive; extract the graph from it first"
 
 
 class TextFormat(NamedTuple):
