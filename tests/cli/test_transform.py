@@ -103,7 +103,6 @@ def test_transform_never_replaces_its_model(folder):
     [
         (["model.npz", "named.txt"], "named.txt: names must have the type that they have in the fitted EFGE, integers"),
         (["model.npz", "other.txt"], "other.txt: new nodes get vectors by edges to nodes of the fitted EFGE; none of"),
-        (["model.npz", "grown.txt", "--directed"], "grown.txt: the fitted EFGE is of a graph that is undirected"),
         (["model.npz", "grown.txt", "--method", "guess"], "no method 'guess' for new nodes of EFGE; it has both, fold"),
         (["v.npz", "grown.txt", "--method", "fold-in"], "an embedding alone supports the method 'average'"),
         (["v.npz", "grown.txt", "--family", "normal"], "v.npz: --family is for a saved model; this file has vectors"),
