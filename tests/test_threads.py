@@ -12,10 +12,13 @@ import threading
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
 import efge
+from efge import parallel
+from efge.linalg import multiply
 from efge.parallel import single_threaded_blas, single_threaded_openmp
 from helpers import blas_threads
 
@@ -185,3 +188,19 @@ def test_every_module_limits_blas_in_the_same_way():
     }
     others = {name for name, text in sources.items() if re.search(r"threadpool_limits\((?!1, \"openmp\"\))", text)}
     assert others == {"experiments/judging.py", "experiments/scoring.py"}
+
+
+# Products -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [0, 1, 255, 256, 257, 1000])
+def test_products_of_blocks_are_those_of_numpy_and_the_same_in_any_number_of_threads(rows, monkeypatch):
+    random = np.random.default_rng(rows)
+    left, right = random.normal(size=(rows, 300)), random.normal(size=(300, 40))
+    products = []
+    for threads in (1, 2, 5):
+        monkeypatch.setattr(parallel, "available_threads", lambda threads=threads: threads)
+        with single_threaded_blas():
+            products.append(multiply(left, right))
+    assert products[0].tobytes() == products[1].tobytes() == products[2].tobytes()
+    np.testing.assert_allclose(products[0], left @ right, rtol=1e-12, atol=1e-12)

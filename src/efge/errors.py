@@ -179,7 +179,7 @@ def _is_count(value: Any) -> bool:
 
 
 def _is_column(value: Any) -> bool:
-    return isinstance(value, (str, Integral))
+    return isinstance(value, str) or is_integer(value)
 
 
 # What arguments are, by their names, which mean the same in all public functions; those of the second list may be None.

@@ -290,6 +290,12 @@ def test_a_node_is_no_weight_whatever_its_column_is_called(columns):
     assert efge.as_graph(frame, source=source, target=target).weights.tolist() == [5, 5, 6, 6]
 
 
+@pytest.mark.parametrize("column", [True, False])
+def test_a_truth_value_is_no_column(column):
+    with pytest.raises(TypeError, match=f"weight is the name or the number of a column; got {column}"):
+        efge.as_graph([(1, 2, 3)], weight=column)
+
+
 def test_columns_are_counted_from_0(tmp_path):
     (tmp_path / "edges.txt").write_text("1 2 3\n2 3 4\n", encoding="utf-8")
     with pytest.raises(efge.GraphError, match="by its name or counted from 0; got weight=1"):

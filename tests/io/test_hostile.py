@@ -527,6 +527,9 @@ def test_a_checkpoint_with_an_invalid_seed_has_none(tmp_path):
         ("delimiter = [1]", "delimiter is text"),
         ("directed = 1", "directed is true or false; got '1'"),
         ("source = [1]", "source is a name or a number"),
+        ("source = true", "source is the name or the number of a column; got True"),
+        ("skip_lines = -1", "skip_lines is a number of lines, from 0 on; got -1"),
+        ("skip_lines = true", "skip_lines is a number of lines, from 0 on; got True"),
     ],
 )
 def test_read_options_in_a_configuration_have_their_types(write, line, message):

@@ -487,6 +487,24 @@ def test_memory_counts_the_tables_of_a_start_from_factors(dense, mmap):
     assert sizes["auto"] > 8 * table
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+def test_memory_counts_the_graph_whose_edges_lead_both_ways(weighted):
+    edges = nx.gnp_random_graph(400, 0.05, seed=1, directed=True).edges
+    graph = efge.as_graph([(a, b, a + 1) for a, b in edges], directed=True, weighted=weighted)
+
+    def count_bytes(*graphs):
+        arrays = [array for each in graphs for array in (each.indptr, each.indices, each.weights) if array is not None]
+        return graph.names.nbytes + sum(array.nbytes for array in arrays)
+
+    both, followed = (efge.estimate_memory(graph, efge.EFGE(follow_directions=each)) for each in (False, True))
+    assert followed.graph == pytest.approx(count_bytes(graph), rel=0.01)
+    # Few edges of this graph lead both ways already.
+    assert both.graph == pytest.approx(count_bytes(graph, graph.to_undirected()), rel=0.05)
+    assert both.walks > followed.walks
+    given = {"nodes": graph.n_nodes, "edges": graph.n_edges, "weighted": weighted, "directed": True}
+    assert efge.estimate_memory(**given).graph == both.graph
+
+
 def test_memory_of_automatic_walks_is_that_of_60():
     sizes = {walks: efge.estimate_memory(SPARSE, efge.EFGE(walks_per_node=walks)).walks for walks in ("auto", 60, 59)}
     assert sizes["auto"] == sizes[60] > sizes[59]

@@ -23,7 +23,7 @@ from efge.cli.options import (
     READING_OPTIONS,
     select_options,
 )
-from efge.errors import did_you_mean
+from efge.errors import check_types, did_you_mean
 
 if TYPE_CHECKING:
     from efge.embedding.embedding import Embedding
@@ -87,6 +87,11 @@ def read_config(path: Path) -> tuple[dict[str, Any], str | None]:
             raise ValueError(f"{path}: no option {name[:40]!r}; known: {', '.join(known)}{did_you_mean(name, known)}")
         if name in READING_OPTIONS and not isinstance(config[name], _READING_TYPES.get(name, (str, int))):
             raise ValueError(f"{path}: {name} is {_describe_type(name)}; got {str(config[name])[:40]!r}")
+    try:
+        # True is an integer to Python, but no number of lines or column.
+        check_types(**{name: config[name] for name in READING_OPTIONS if name in config})
+    except TypeError as error:
+        raise ValueError(f"{path}: {error}") from None
     return config, content.get("fingerprint")
 
 

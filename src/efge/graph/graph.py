@@ -368,7 +368,7 @@ class Graph:
         if weights is not None:
             check_weights(weights)
         indptr, indices = both.indptr.astype(np.int64), both.indices.astype(self.indices.dtype)
-        return Graph._from_valid(indptr, indices, weights, name_array(self._stored_names), directed=False)
+        return Graph._from_valid(indptr, indices, weights, self.names, directed=False)
 
     def _induced(self, rows: Offsets) -> Graph:
         renumbered = np.full(self.n_nodes, -1, np.int64)

@@ -133,18 +133,24 @@ def estimate_memory(
     check_positive_integers(dim=model.dim)
     graph = None if graph is None else as_graph(graph)
     size = _given_size(nodes, edges, weighted, directed) if graph is None else _graph_size(graph)
+    graph_bytes = _graph_bytes(size)
+    is_directed = directed if graph is None else graph.directed
+    if is_directed and isinstance(model, EFGE) and not model.follow_directions:
+        # Walks have a graph of their own, in which each edge leads both ways.
+        size = size._replace(entries=2 * size.entries)
+        graph_bytes += _graph_bytes(size)
     # Centers, contexts, and filtered vectors if there are any.
     filtered = isinstance(model, EFGE) and model._filter_method() is not None
     n_tables = 3 if filtered else 2
     matrices = _FILTER_BYTES * int(model.dim) ** 2 if filtered else 0
     tables = n_tables * 4 * size.nodes * padded_width(model.dim)
-    start = _start_bytes(graph, model)
+    start = 0 if graph is None else _start_bytes(graph, model, max(size.entries, len(graph.indices)))
     # Of partitioned tables, two partitions of each are in memory.
     partitions = getattr(model, "partitions", None)
     in_memory = 0 if mmap else tables if partitions is None else min(tables, 2 * tables // partitions)
     return Memory(
         program=round(_PROGRAM_BYTES),
-        graph=8 * size.nodes + (size.index_bytes + (8 if size.weighted else 0)) * size.entries + size.name_bytes,
+        graph=graph_bytes + size.name_bytes,
         walks=_walk_bytes(size, model),
         tables=max(in_memory + matrices, start),
         reading=_READING_BYTES["integers" if size.integer_names else "words"] * size.edges + size.name_bytes,
@@ -152,14 +158,17 @@ def estimate_memory(
     )
 
 
-def _start_bytes(graph: Graph | None, model: Any) -> int:
+def _graph_bytes(size: _GraphSize) -> int:
+    """Return the bytes of offsets, neighbors and weights."""
+    return 8 * size.nodes + (size.index_bytes + (8 if size.weighted else 0)) * size.entries
+
+
+def _start_bytes(graph: Graph, model: Any, entries: int) -> int:
     """Return the bytes of tables and temporary arrays while initial vectors are computed from factors of the edges."""
-    if graph is None or not isinstance(model, EFGE):
-        return 0
-    if not starts_from_factors(graph, model._family(), model._settings()):
+    if not isinstance(model, EFGE) or not starts_from_factors(graph, model._family(), model._settings()):
         return 0
     table = 4 * graph.n_nodes * padded_width(model.dim)
-    return _START_TABLES * table + _START_BYTES_PER_NEIGHBOR * len(graph.indices)
+    return _START_TABLES * table + _START_BYTES_PER_NEIGHBOR * entries
 
 
 def _given_size(nodes: int | None, edges: int | None, weighted: bool, directed: bool) -> _GraphSize:
