@@ -18,7 +18,7 @@ from efge.tuning.results import Row
 _CLOSE = 0.003
 # An AUC by chance deviates from .5 as Mann and Whitney's statistic does, and exceeds it by 1.64 deviations in one of
 # twenty cases. The best of a study does so more often, but not as often as if its candidates were independent: they are
-# trained on the same edges. On random graphs of 50 to 200 nodes, the best of 24 exceeded this in one study of twenty.
+# trained on the same edges. On random graphs of 50 to 200 nodes, the best of 24 exceeded this in one of twenty at most.
 _BEST_BY_CHANCE = 2.25
 # Edges join nodes of the same class this much more often than chance would have it, or else they join unlike nodes.
 _LIKE = 1.5
