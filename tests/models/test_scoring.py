@@ -260,10 +260,12 @@ def test_wrong_arguments_of_recommend_are_refused(fitted):
 
 def test_visits_are_those_of_the_walks():
     walks = efge.Walks(GRAPH, walks_per_node=3, walk_length=5, seed=2, threads=1)
-    model = efge.EFGE.paper(dim=4).fit(walks)
+    model = efge.EFGE.paper(dim=4, window=4).fit(walks)
     expected = np.zeros(len(GRAPH), int)
     for walk in walks:
         np.add.at(expected, walk, 1)
     assert model.visits_.tolist() == expected.tolist()
-    partitioned = efge.EFGE.paper(dim=4, walks_per_node=3, walk_length=5, partitions=2, seed=2, threads=1).fit(GRAPH)
+    partitioned = efge.EFGE.paper(
+        dim=4, walks_per_node=3, walk_length=5, window=4, partitions=2, seed=2, threads=1
+    ).fit(GRAPH)
     assert partitioned.visits_.sum() == 3 * 5 * len(GRAPH)
