@@ -168,3 +168,12 @@ def test_a_saved_model_of_an_own_family_is_shown_with_it(tmp_path):
     assert run(*arguments, "--save-model", "m.npz", cwd=tmp_path).returncode == 0
     assert_fails(run("info", "m.npz", cwd=tmp_path), "m.npz: a file cannot contain your own family, Own()")
     assert "family Own()" in lines_of(run("info", "m.npz", "--family", "own.py:Own", cwd=tmp_path))
+
+
+@pytest.mark.parametrize("option", ["--node", "--label"])
+def test_columns_of_a_file_of_labels_that_is_not_given_are_refused(write, tmp_path, option):
+    write("e.csv", "ann,bob\nbob,cid\n")
+    efge.Embedding(np.eye(3), ["ann", "bob", "cid"]).save(tmp_path / "v.npz")
+    commands = ("communities e.csv -o g.tsv", "explore v.npz -o m.html", "benchmark e.csv -o scores")
+    for command in map(str.split, commands):
+        assert_fails(run(*command, option, "x", cwd=tmp_path), f"{option} is for the file of --labels")

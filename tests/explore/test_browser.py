@@ -619,7 +619,10 @@ def test_a_narrow_map_keeps_the_names_of_its_groups_and_a_wide_one_gets_its_view
 
 def test_a_page_of_a_sample_says_so_where_a_node_may_be_missing(browser, tmp_path, monkeypatch):
     monkeypatch.setattr("efge.explore.page._MAX_NODES", 20)
-    page = BrowserPage(browser, write_grid_page(tmp_path / "sample.html", neighbors=0))
+    page = BrowserPage(browser, write_grid_page(tmp_path / "sample.html", neighbors=3))
+    page.click(0)
+    assert page.names_in("#neighbors-title") == ["Nearest neighbors by cosine, of the sample"]
+    page.page.keyboard.press("Escape")
     page.page.fill("#search", "nobody")
     left_out = len(NAMES) - 20
     assert page.names_in("#match-count") == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import re
 
 import networkx as nx
@@ -210,3 +211,13 @@ def test_classes_that_vectors_do_not_know_are_said_to_be_so():
     classes = efge.node_classification(embedding, labels, ratios=[0.5], repeats=5)
     headline = summarize_findings(link_scores(hope=0.9, katz=0.8), "hope", 500, classes)
     assert "; they do not predict classes better than the most frequent class: micro_f1 " in headline
+
+
+@pytest.mark.parametrize("name", ["poisson", "hope"])
+def test_the_code_that_repeats_a_report_runs_as_printed(tmp_path, name):
+    edges = "".join(f"{i},{(i + step) % 30}\n" for i in range(30) for step in (1, 2))
+    (tmp_path / "e.csv").write_text(edges)
+    done = run("report", "e.csv", "--model", name, "--dim", 4, "-o", "r.html", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    code = html.unescape(re.findall(r"<pre>(.*?)</pre>", (tmp_path / "r.html").read_text("utf-8"))[-1])
+    assert len(eval(code, {"efge": efge, "graph": efge.read_graph(tmp_path / "e.csv")})) == 30

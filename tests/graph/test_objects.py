@@ -635,3 +635,21 @@ def test_an_array_of_triples_is_answered_with_the_columns_to_choose():
     with pytest.raises(GraphError, match=r"got \('ann', 'knows', 'bob'\); if these are triples .* source=0, target=2"):
         as_graph(triples)
     assert as_graph(triples, source=0, target=2).names.tolist() == ["ann", "bob", "cid"]
+
+
+@pytest.mark.parametrize("dtype", [str, object])
+@pytest.mark.parametrize("edges", [[("a", "b"), ("b", "c")], [("a", "b", "1"), ("b", "c", "2"), ("c", "d", "3")]])
+def test_an_array_of_as_many_named_edges_as_columns_is_answered_with_what_works(dtype, edges):
+    advice = {"source": 0, "target": 1} | ({"weight": 2} if len(edges) == 3 else {})
+    listed = ", ".join(f"{name}={number}" for name, number in advice.items())
+    with pytest.raises(GraphError, match=f"entries of an adjacency matrix are numbers; .*pass {listed}$"):
+        as_graph(np.array(edges, dtype=dtype))
+    graph = as_graph(np.array(edges, dtype=dtype), **advice)
+    assert (graph.n_edges, graph.names[0], graph.is_weighted) == (len(edges), "a", len(edges) == 3)
+
+
+def test_a_column_of_identifiers_is_not_suggested_as_weight():
+    frame = pd.DataFrame({"id": [1, 2], "a": ["x", "y"], "b": ["y", "z"], "calls": [3, 4]})
+    for names, weight in ((["id", "a", "b", "calls"], r"weight='calls' \("), (["id", "a", "b"], r"target='b' \(")):
+        with pytest.raises(GraphError, match=weight):
+            as_graph(frame[names])

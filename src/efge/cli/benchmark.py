@@ -71,6 +71,8 @@ def benchmark(
     With several graphs, labels and vectors need the name of their graph: its file without folder and suffix.
     If the command is interrupted, run it again: it continues where it stopped.
     """
+    if not labels:
+        runs.refuse_unused(options, dict.fromkeys(LABEL_OPTIONS, "the file of --labels"))
     methods = _make_methods(split_commas(models), select_options(options, MODEL_OPTIONS))
     networks = _read_networks(graphs, select_options(options, READING_OPTIONS))
     vectors: dict[str, dict[str, Any]] = {}

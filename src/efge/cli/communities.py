@@ -67,6 +67,8 @@ def communities(
 ) -> None:
     """Find communities of a graph, write their nodes to a file, and print a summary."""
     check_outputs([output], [graph, labels, vectors, options["nodes"]], force)
+    if labels is None:
+        runs.refuse_unused(options, dict.fromkeys(LABEL_OPTIONS, "the file of --labels"))
     parameters = select_options(options, MODEL_OPTIONS)
     if vectors is not None:
         _check_only_seed({"model": model, "family_option": family_option} | parameters)

@@ -241,6 +241,9 @@ def explore(
     check_outputs([path, plot], [vectors, graph, labels, table, compare], force)
     check_page(path)
     reading = runs.select_reading(options, GRAPH_OPTIONS, "--graph", graph)
+    unused = {"label": "the file of --labels"} if labels is None else {}
+    unused |= {"node": "the file of --labels or --table"} if labels is None and table is None else {}
+    runs.refuse_unused(options, unused)
     embedding = efge.Embedding.load(vectors, format)
     classes = None if labels is None else runs.read_labels(labels, options, embedding)
     write_page(

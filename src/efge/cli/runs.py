@@ -268,6 +268,13 @@ def read_graph_of(embedding: Embedding, name: str, reading: Mapping[str, Any]) -
     return match_node_types(read_graph(name, reading), embedding.names)
 
 
+def refuse_unused(options: Mapping[str, Any], unused: Mapping[str, str]) -> None:
+    """Raise if an option was given that has no effect; `unused` says what it is for."""
+    for name, purpose in unused.items():
+        if options.get(name) is not None:
+            raise ValueError(f"--{name} is for {purpose}; add it, or leave out --{name}")
+
+
 def select_reading(
     options: Mapping[str, Any], group: Mapping[str, Any], option: str, graph: str | None
 ) -> dict[str, Any]:

@@ -77,6 +77,7 @@ function drawNode() {
   const neighbors = nearestNeighbors(row);
   const linked = new Set(linkedRows(row));
   byId("neighbors").replaceChildren(...neighbors.map((neighbor) => neighborItem(neighbor, linked.has(neighbor.row))));
+  byId("neighbors-title").textContent = `Nearest neighbors by cosine${isSample ? ", of the sample" : ""}`;
   byId("neighbors-title").hidden = byId("select-neighbors").hidden = neighbors.length === 0;
 }
 

@@ -18,11 +18,13 @@ from efge.errors import GraphError, QualityWarning, check_functions, check_types
 from efge.evaluation.classification import ClassificationScores, node_classification
 from efge.evaluation.labels import as_targets
 from efge.evaluation.links import LinkScores, exceeds_noise, link_prediction
+from efge.evaluation.results import Scores
 from efge.evaluation.splits import LinkSplit, split_links
 from efge.explore.headline import summarize_findings
 from efge.explore.layout import lay_out
 from efge.explore.page import check_page
 from efge.explore.palette import LIGHT
+from efge.families.builtin import FAMILIES
 from efge.graph.graph import Graph
 from efge.graph.inputs import as_graph
 from efge.io.atomic import atomic_write
@@ -34,6 +36,7 @@ Report = Callable[[str], None]
 # What a model is compared by: the features of a pair that need no classifier.
 _FEATURES = ("cosine", "hadamard", "likelihood")
 _TEST_SIZE, _TEST_REPEATS = 0.2, 2
+_FAMILIES = set(FAMILIES.values())
 _LABEL_REPEATS, _LABEL_RATIOS = 10, (0.1, 0.5)
 _MAPPED_NODES, _MAP_SIZE = 3000, (760, 520)
 _SHOWN_NODES, _SHOWN_NEIGHBORS = 5, 5
@@ -241,7 +244,7 @@ def _describe_links(scores: LinkScores, chosen: str) -> str:
         f"<p>{_TEST_SIZE:.0%} of the edges were hidden, {_TEST_REPEATS} times. Rows without a feature are heuristics"
         f" that need no training: if one of them does as well as {escape(chosen)}, this task needs no embedding.</p>"
     )
-    return about + display.from_markdown(scores.to_markdown())
+    return about + _as_html(scores)
 
 
 def _describe_classes(scores: ClassificationScores) -> str:
@@ -249,7 +252,12 @@ def _describe_classes(scores: ClassificationScores) -> str:
         "<p>A linear classifier learns the classes of some nodes from their vectors, and predicts the others. The"
         " vectors have seen no labels.</p>"
     )
-    return about + display.from_markdown(scores.to_markdown())
+    return about + _as_html(scores)
+
+
+def _as_html(scores: Scores) -> str:
+    """Return the table of scores, whose deviations stay beside the means on narrow screens."""
+    return display.from_markdown(scores.to_markdown()).replace(" ± ", "\u00a0±\u00a0")
 
 
 def _draw_map(graph: Graph, embedding: Embedding, labels: Any, seed: int) -> str:
@@ -329,8 +337,17 @@ def _describe_repetition(graph: Graph, choice: Choice, command: str | None, seed
     if command is not None:
         parts.append(f"<pre>{escape(command)}</pre>")
     parts.append("<p>In Python, the vectors of this report are</p>")
-    parts.append(f"<pre>efge.{escape(repr(choice.model))}.fit(graph).embedding_</pre>")
+    parts.append(f"<pre>{escape(_as_code(choice.model))}.fit(graph).embedding_</pre>")
     return "".join(parts)
+
+
+def _as_code(model: NodeEmbedder) -> str:
+    """Return what makes an estimator after `import efge`; families print themselves without the name of the package."""
+    family = model.get_params().get("family")
+    text = repr(model)
+    return (
+        f"efge.{text.replace(f'family={family!r}', f'family=efge.{family!r}') if type(family) in _FAMILIES else text}"
+    )
 
 
 def _render(title: str, headline: str, sections: Mapping[str, str]) -> bytes:

@@ -151,7 +151,8 @@ def count_columns(names: Sequence[Any], width: int) -> str:
 def suggest_columns(head: Head, width: int) -> str:
     """Return options that choose the likely columns, in Python and in the shell."""
     source, target = _likely_ends(head, width)
-    weights = [i for i in range(width) if i not in (source, target) and head.is_positive(i)]
+    no_weights = [i for i, name in enumerate(_lower(head.names)) if name in (*_IDENTIFIERS, *_ROW_NUMBERS)]
+    weights = [i for i in range(width) if i not in (source, target, *no_weights) and head.is_positive(i)]
     chosen = {"source": source, "target": target} | ({"weight": weights[0]} if len(weights) == 1 else {})
     values = {option: head.names[i] if head.names else i for option, i in chosen.items()}
     python = ", ".join(f"{option}={value!r}" for option, value in values.items())

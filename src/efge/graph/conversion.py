@@ -211,7 +211,9 @@ def from_array(x: npt.NDArray[Any], options: ConversionOptions) -> Graph:
         from scipy.sparse import coo_array
 
         if x.dtype.kind not in "biuf":
-            raise GraphError(f"the entries of an adjacency matrix are numbers; got {x.dtype}")
+            columns = ["source=0", "target=1", "weight=2"][: len(x)]
+            hint = f"; if the rows are edges, pass {', '.join(columns)}" if x.shape in ((2, 2), (3, 3)) else ""
+            raise GraphError(f"the entries of an adjacency matrix are numbers; got {x.dtype}{hint}")
         if not np.isfinite(x).all():
             raise GraphError("the entries of an adjacency matrix are finite")
         if options.names is None and _may_be_edges(x):

@@ -196,7 +196,7 @@ def _split_edges(lines: Lines, layout: Layout, text_format: TextFormat, head: li
         weights = _check_weights(lines, layout.weight, text_format.numbers, head)
     names = _check_names(lines, lines.columns(layout.source, layout.target))
     if layout.has_quotes:
-        check_quotes(lines, names)
+        check_quotes(lines, names, _SKIP)
     return _SplitEdges(names, weights, skipped)
 
 
@@ -322,13 +322,13 @@ def _check_names(lines: Lines, fields: Fields) -> Fields:
     return fields
 
 
-def check_quotes(lines: Lines, fields: Fields) -> None:
+def check_quotes(lines: Lines, fields: Fields, hint: str = "") -> None:
     """Raise a GraphError at the first field that opens a quote and does not close it."""
     is_open = lines.open_quotes(fields)
     if is_open.any():
         first = int(np.argmax(is_open))
         place, text = lines.place(int(fields.starts[first])), fields.text(first)
-        raise GraphError(f"{place}: {_OPEN_QUOTE}; got {text[:80]}{_SKIP}")
+        raise GraphError(f"{place}: {_OPEN_QUOTE}; got {text[:80]}{hint}")
 
 
 def _check_weights(lines: Lines, column: int, numbers: NumberFormat, head: list[Line]) -> Weights:
