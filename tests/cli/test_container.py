@@ -38,7 +38,9 @@ def run_in_container(folder, *arguments):
     """Run a command where only one folder can be written; it is the current one."""
     unshare = ["unshare", "--mount", "--propagation", "private", "sh", "-c", SCRIPT, "sh", str(folder)]
     command = [*unshare, *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    # Whoever runs the tests may have named a folder for temporary files, on a disk that can be written to.
+    environment = {name: value for name, value in os.environ.items() if name not in ("TMPDIR", "TEMP", "TMP")}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     if done.returncode == 77 or "mount" in done.stderr or "unshare" in done.stderr:
         pytest.skip(f"mounts cannot be made here: {done.stderr}")
     return done

@@ -276,6 +276,13 @@ def test_the_band_pass_of_scaled_and_rotated_vectors_is_scaled_and_rotated():
     np.testing.assert_allclose(propagate_vectors(vectors @ rotation, graph), expected @ rotation, atol=1e-4)
 
 
+def test_sums_of_huge_vectors_without_a_positive_entry_do_not_overflow():
+    graph = random_graph(7, False, True)
+    vectors = -np.abs(random_vectors(graph.n_nodes, 6))
+    expected = propagate_vectors(vectors.copy(), graph, "prone")
+    np.testing.assert_allclose(propagate_vectors(vectors * np.float32(1e38), graph, "prone"), expected, atol=1e-4)
+
+
 def test_the_band_pass_does_not_reverse_vectors_that_change_little_along_edges():
     cliques = [(i, j) for first in (0, 5) for i in range(first, first + 5) for j in range(i) if j >= first]
     vectors = np.repeat(np.eye(2, dtype=np.float32), 5, axis=0)

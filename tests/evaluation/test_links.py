@@ -258,3 +258,9 @@ def test_noise_is_two_standard_errors_of_a_simulated_difference():
     exceeded = sum(exceeds_noise(*sorted((auc(), auc()), reverse=True), 60) for _ in range(300))
     assert exceeded < 0.08 * 300
     assert exceeds_noise(0.9, 0.6, 60)
+
+
+def test_of_one_pair_hardly_anything_exceeds_noise():
+    for pairs in (0, 1):
+        assert not exceeds_noise(0.9, 0.1, pairs)
+    assert exceeds_noise(0.9, 0.1, 2)

@@ -306,8 +306,8 @@ def test_a_command_killed_again_and_again_ends_with_the_same_bytes(workdir):
 
 
 def test_the_interrupted_command_says_how_to_resume(workdir):
-    endless = embed(workdir, "--walks-per-node", "20000")
-    process = subprocess.Popen(endless, cwd=workdir, stderr=subprocess.PIPE, text=True)
+    long = embed(workdir, "--walks-per-node", "1000")
+    process = subprocess.Popen(long, cwd=workdir, stderr=subprocess.PIPE, text=True)
     while process.poll() is None and not list(workdir.glob("checkpoints/*.efge")):
         time.sleep(0.01)
     process.send_signal(signal.SIGINT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -250,3 +251,20 @@ def test_inner_nodes_that_a_round_observes_often_are_averaged():
     assert merge_scale[passes.argmax()] == pytest.approx(1 / run.n_blocks, rel=0.01)
     assert merge_scale.max() == 1.0
     assert (np.diff(merge_scale[np.argsort(passes)]) <= 1e-6).all()
+
+
+def test_chunks_wait_for_others_of_their_batch_until_there_is_enough_to_do():
+    def pending(walks, seconds_per_position, *bounds):
+        chunks = trainer._PendingChunks()
+        chunks.seconds_per_position = seconds_per_position
+        for begin, end in bounds:
+            chunks.add(SimpleNamespace(blocks=np.array([begin, end]), offsets=np.zeros(walks + 1)), begin, end)
+        return chunks
+
+    fast = 0.19 / 20
+    assert not pending(50, fast, (0, 10), (10, 20)).are_complete(1000)
+    assert pending(50, 0.2 / 20, (0, 10), (10, 20)).are_complete(1000)
+    # The next one is of another batch, or goes beyond the last position.
+    assert pending(20, fast, (0, 10), (10, 20)).are_complete(1000)
+    assert pending(50, fast, (0, 10), (10, 20)).are_complete(30)
+    assert not pending(50, fast, (0, 10), (10, 20)).are_complete(31)
