@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations, permutations
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -13,8 +14,8 @@ from helpers import random_graph
 
 
 def brute_force(model, graph, k, nodes=None):
-    """Score every pair without an edge, one direction of an undirected one."""
-    names = list(graph)
+    """Score every pair of nodes with edges that is none itself, one direction of an undirected one."""
+    names = [name for name, isolated in zip(graph, graph.isolated, strict=True) if not isolated]
     pairs = list(permutations(names, 2)) if graph.directed else list(combinations(names, 2))
     if nodes is not None and graph.directed:
         pairs = [pair for pair in pairs if pair[0] in nodes]
@@ -166,3 +167,28 @@ def test_recommendations_stay_across_the_sides_of_the_excluded_graph(tastes):
     assert all(name.startswith("user") for name, _ in model.recommend("item 3", k=20, exclude=graph))
     users = [name for name in graph.names if name.startswith("user")]
     assert all(name.startswith("user") for name, _ in model.recommend("user 7", k=5, among=users, exclude=graph))
+
+
+@pytest.mark.parametrize("family", ["poisson", "bernoulli", "normal"])
+def test_nothing_is_recommended_about_nodes_without_edges(family):
+    club = nx.karate_club_graph()
+    club.add_nodes_from([100, 101])
+    model = efge.EFGE(family, dim=16, seed=1).fit(club)
+    assert not {name for name, _ in model.recommend(9, k=100, exclude=club)} & {100, 101}
+    assert not {name for link in efge.missing_links(model, club, k=1000) for name in link[:2]} & {100, 101}
+    with pytest.warns(UserWarning, match="nothing was learned about 100, which has no edges"):
+        alone, linked = model.recommend([100, 9], k=3, exclude=club)
+    assert alone == []
+    assert len(linked) == 3
+
+
+def test_new_nodes_that_no_path_links_to_old_ones_are_not_recommended():
+    """A frozen update gives them vectors of zeros."""
+    club = nx.karate_club_graph()
+    model = efge.EFGE(dim=16, seed=1).fit(club)
+    club.add_edges_from([(50, 0), (100, 101)])
+    model.partial_fit(club, freeze=True)
+    assert not {name for name, _ in model.recommend(9, k=100, exclude=club)} & {100, 101}
+    found = {name for link in efge.missing_links(model, club, k=1000) for name in link[:2]}
+    assert 50 in found
+    assert not found & {100, 101}

@@ -178,7 +178,10 @@ class _Search:
         self.is_chosen = np.full(graph.n_nodes, chosen is None)
         self.is_chosen[[] if chosen is None else chosen] = True
         self.row_lengths, self.column_lengths = _bounding_lengths(self.centers, self.contexts, graph.directed)
-        rows, self.columns = (np.argsort(-one, kind="stable") for one in (self.row_lengths, self.column_lengths))
+        # Vectors of nodes about which nothing was learned are random.
+        known = model._known_rows()
+        lengths = self.row_lengths, self.column_lengths
+        rows, self.columns = (order[known[order]] for order in (np.argsort(-one, kind="stable") for one in lengths))
         self.rows = rows[self.is_chosen[rows]]
         # A pair of two rows of an undirected graph counts once, at the row that comes first.
         self.place = np.full(graph.n_nodes, len(self.rows))

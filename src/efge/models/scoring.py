@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from efge.embedding.candidates import allowed_rows, find_in_excluded
 from efge.embedding.embedding import Embedding, is_name
-from efge.errors import check_positive_integers
+from efge.errors import check_positive_integers, warn_user
 from efge.families.base import Family
 from efge.families.builtin import Bernoulli
 from efge.families.odds import log_odds, log_ratio
@@ -124,6 +124,9 @@ class PairScorer(NodeEmbedder):
         this, :meth:`score_pairs` says how much more likely a pair is than by the popularity of its nodes. LINE does not
         keep how often nodes occur, and ranks by :meth:`score_pairs`.
 
+        Nodes about which nothing was learned are left out, and have no recommendations themselves: those without edges,
+        and new ones that no path links to old ones. Their vectors are random, or zero.
+
         Parameters
         ----------
         node : name, or list or array of names
@@ -159,9 +162,22 @@ class PairScorer(NodeEmbedder):
         check_positive_integers(k=k)
         names = [node] if is_name(node) else list_names("node", node)
         allowed, graph = allowed_rows(self.embedding_, among, exclude)
+        known = self._known_rows()
+        allowed &= known
         sides = None if graph is None or among is not None else self._sides(graph)
-        found = [self._recommend(row, k, allowed, graph, sides) for row in self.embedding_._rows(names)]
+        rows = self.embedding_._rows(names)
+        if not known[rows].all():
+            unknown = names[int(np.argmin(known[rows]))]
+            warn_user(f"nothing was learned about {unknown!r}, which has no edges to learn from: no recommendations")
+        found = [self._recommend(row, k, allowed, graph, sides) if known[row] else [] for row in rows]
         return found[0] if is_name(node) else found
+
+    def _known_rows(self) -> npt.NDArray[np.bool_]:
+        """Return of which nodes something was learned: they had edges, and their vectors are not zero."""
+        centers = getattr(self, "center_embedding_", self.embedding_).vectors
+        known = np.asarray(centers.any(axis=1) & self.context_embedding_.vectors.any(axis=1), bool)
+        digests = getattr(self, "neighborhoods_", None)
+        return known if digests is None else known & (digests != 0)
 
     def _sides(self, graph: Graph) -> npt.NDArray[np.int8] | None:
         """Return the side of each row in a bipartite graph that has cycles, and -1 for nodes that are not in it."""
