@@ -105,7 +105,8 @@ def mutants() -> str:
         "Each seed chose other changes by chance, those from 3 to 8 in a few modules each, most of which had not been"
         " tried before. `tools/mutants.toml` has the reason why some have no effect. Tests"
         " were written, or chosen, for those that they had missed at first; so the first of the two rates is the one to"
-        f" expect of other changes. Of {missed} changes that tests once missed, they notice {now}."
+        " expect of other changes, that of the last seed above all: more tests were written before it was tried."
+        f" Of {missed} changes that tests once missed, they notice {now}."
     )
 
 

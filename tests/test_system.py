@@ -201,3 +201,9 @@ def test_flushing_a_folder_leaves_no_file_open(tmp_path):
     os.close(descriptor)
     system.sync_folder(tmp_path)
     assert not is_open()
+
+
+def test_the_name_of_a_control_group_may_contain_colons(monkeypatch, tmp_path):
+    files = {"cpu/a:b/cpu.cfs_quota_us": "200000\n", "cpu/a:b/cpu.cfs_period_us": "100000\n"}
+    fake_cgroup(monkeypatch, tmp_path, "4:cpu:/a:b\n", files)
+    assert system.available_threads() == 2

@@ -264,3 +264,9 @@ def test_of_one_pair_hardly_anything_exceeds_noise():
     for pairs in (0, 1):
         assert not exceeds_noise(0.9, 0.1, pairs)
     assert exceeds_noise(0.9, 0.1, 2)
+
+
+@pytest.mark.parametrize("wrong", [efge.Embedding(np.eye(3)), efge.HOPE, "hope"])
+def test_models_with_names_of_their_own_are_estimators_too(wrong):
+    with pytest.raises(efge.EvaluationError, match="link prediction fits models to a part of the edges"):
+        link_prediction([(0, 1), (1, 2), (2, 0)], {"mine": wrong})
