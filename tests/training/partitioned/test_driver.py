@@ -79,7 +79,7 @@ def test_any_graph_can_be_trained_in_more_partitions_than_it_has_nodes(graph, ra
 def test_walks_that_reach_dead_ends_are_trained_on():
     graph = efge.as_graph([(i, (7 * i + 1) % 90) for i in range(60)], directed=True)
     reports = []
-    fitted = model(partitions=4, walk_length=20).fit(graph, progress=reports.append)
+    fitted = model(partitions=4, walk_length=20, follow_directions=True).fit(graph, progress=reports.append)
     walks = efge.Walks(graph, "node2vec", walks_per_node=10, walk_length=20, seed=1)
     assert reports[-1].pairs == reports[-1].total == Corpus(walks, 10, 1).pairs
     assert np.isfinite(fitted.embedding_.vectors).all()
