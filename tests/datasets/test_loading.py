@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -117,7 +118,14 @@ def truncated_answer(content):
 def interrupting_answer(content):
     def answer(request):
         Publisher.send(request, content[:100], len(content))
-        signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+        request.connection.settimeout(10)
+        # Python ignores an interrupt that comes within a finalizer; then another one follows.
+        for _ in range(3):
+            signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
+            with suppress(TimeoutError):
+                # The end of the connection, which is closed once the interrupt has been noticed.
+                request.connection.recv(1)
+                return
 
     return answer
 
