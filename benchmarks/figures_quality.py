@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -32,8 +33,10 @@ def outcomes(record: dict[str, Table]) -> list[Outcome]:
     for task in ("classification", "links"):
         for row in record[task].records():
             scores = {name: score for name, score in row.items() if name not in ROW}
+            # Seconds that other work on the machine made useless are not recorded.
+            seconds = math.nan if row["seconds"] is None else row["seconds"]
             found.append(
-                Outcome(row["network"], row["method"], row["ranked"], task, row["seed"], row["seconds"], scores, None)
+                Outcome(row["network"], row["method"], row["ranked"], task, row["seed"], seconds, scores, None)
             )
     return found
 
@@ -113,7 +116,8 @@ def seconds() -> str:
     record = tables()
     labelled = {row["network"] for row in record["classification"].records()}
     for outcome in outcomes(record):
-        if outcome.ranked and (outcome.task == "classification") == (outcome.network in labelled):
+        is_shown = (outcome.task == "classification") == (outcome.network in labelled)
+        if outcome.ranked and is_shown and not math.isnan(outcome.seconds):
             found.setdefault((outcome.method, outcome.network), []).append(outcome.seconds)
     columns = ordered((network for _, network in found), (row[0] for row in record["networks"].rows))
     methods = ordered((method for method, _ in found), (row[0] for row in record["methods"].rows))
