@@ -56,6 +56,7 @@ def info(
     """
     from efge.embedding.formats import holds_vectors
     from efge.graph.conversion import ReadingRecord
+    from efge.graph.predictability import explain_unknown
     from efge.models.files import is_model
 
     reading = select_options(options, READING_OPTIONS)
@@ -82,6 +83,8 @@ def info(
     if duplicates and not network.is_weighted:
         hint = "add --count-duplicates to weigh edges by how often they are listed"
         statistics["merged duplicates"] = f"{duplicates:,}; {hint}"
+    if statistics["predictability"] is None:
+        statistics["predictability"] = f"unknown: {explain_unknown(network)}"
     _print_statistics(statistics)
     print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
     for name, text in record.guesses.items():
@@ -123,17 +126,17 @@ def _graph_statistics(graph: Graph) -> dict[str, Any]:
         "smallest degree": int(degrees.min()) if len(degrees) else 0,
         "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
         "largest degree": int(degrees.max(initial=0)),
-        **_predictability(graph),
+        "predictability": _predictability(graph),
         "fingerprint": graph.fingerprint(),
     }
 
 
-def _predictability(graph: Graph) -> dict[str, float]:
-    """Return whether links follow from others; nothing where it cannot be told."""
+def _predictability(graph: Graph) -> float | None:
+    """Return whether links follow from others; None where it cannot be told."""
     from efge.graph.predictability import measure_predictability
 
     figure = measure_predictability(graph)
-    return {} if figure is None else {"predictability": round(figure, 3)}
+    return None if figure is None else round(figure, 3)
 
 
 def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:
