@@ -481,6 +481,7 @@ def test_info_describes_vectors(folder):
     efge.Embedding(random).save(folder / "v.npz")
     done = json.loads(run("info", "v.npz", "--json", cwd=folder).stdout)
     assert (done["nodes"], done["dimensions"], done["zero vectors"]) == (60, 4, 1)
+    assert list(done) == ["nodes", "dimensions", "zero vectors", "mean cosine", "effective rank"]
     assert abs(done["mean cosine"]) < 0.1
     assert 3 < done["effective rank"] < 5
     assert "parallel" not in run("info", "v.npz", cwd=folder).stdout
