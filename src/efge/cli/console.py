@@ -46,6 +46,17 @@ def log_verbose(text: str) -> None:
         log_info(text)
 
 
+def describe_in_shell(message: str) -> str:
+    """Return a message in one line, without the function that takes what the shell has options for.
+
+    Examples
+    --------
+    >>> describe_in_shell("choose them, as source=0, target=2 (--source 0 --target 2), in efge.as_graph")
+    'choose them, as source=0, target=2 (--source 0 --target 2)'
+    """
+    return re.sub(r"(\([^()]*--[^()]*\)),? (?:in|to) efge\.as_graph", r"\1", " ".join(message.split()))
+
+
 @contextmanager
 def progress(label: str, unit: str) -> Iterator[Advance]:
     """Yield a function that shows progress: as a bar on a terminal, as lines elsewhere."""

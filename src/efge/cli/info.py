@@ -11,7 +11,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import format_bytes, format_duration
+from efge.cli.console import describe_in_shell, format_bytes, format_duration
 from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
 from efge.system import available_threads
 
@@ -74,7 +74,7 @@ def info(
         network = runs.read_graph(graph, reading, record)
     statistics = _graph_statistics(network) | _reading_statistics(network, record, reading)
     peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
-    suspicions = [" ".join(str(warning.message).split()) for warning in caught] + _find_suspicions(network, record)
+    suspicions = [describe_in_shell(str(warning.message)) for warning in caught] + _find_suspicions(network, record)
     if as_json:
         estimates = {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}
         print(json.dumps(statistics | estimates | {"guessed": record.guesses, "warnings": suspicions}))
