@@ -41,7 +41,7 @@ FENCE = re.compile(
 )
 LANGUAGES = {"python", "console", "text", "toml", "json"}
 # How far a run has come is only printed where it takes long, and that it compiles only on a machine that has not yet.
-PROGRESS = re.compile(r"^efge: (\w+ \d+%, .* left\b|compiling ).*\n", re.M)
+PROGRESS = re.compile(r"^efge: (\w+ \d+%|compiling ).*\n", re.M)
 # What only changes the reader's machine is not run.
 NOT_RUN = ("pip", "make", "export")
 

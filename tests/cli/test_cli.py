@@ -596,6 +596,17 @@ def test_without_a_terminal_progress_is_an_occasional_line(monkeypatch, capsys):
     ]
 
 
+def test_the_first_report_says_no_rate_because_compilation_is_in_it(monkeypatch, capsys):
+    monkeypatch.setattr(console, "VERBOSITY", console.Verbosity())
+    clock = iter([0.0, 25.0, 36.0])
+    monkeypatch.setattr(console.time, "perf_counter", lambda: next(clock))
+    advance = console._progress_lines("training", "pairs")
+    for done in (5e6, 60e6):
+        advance(done, 100e6, "")
+    lines = ["efge: training 5%", "efge: training 60%, 5.0 Mpairs/s, 8 s left"]
+    assert capsys.readouterr().err.splitlines() == lines
+
+
 def test_the_command_line_runs_as_a_program(folder):
     done = run_in_subprocess("info", "friends.csv", "--quiet", cwd=folder)
     assert (done.returncode, done.stderr) == (0, "")

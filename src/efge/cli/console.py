@@ -70,17 +70,21 @@ def progress(label: str, unit: str) -> Iterator[Advance]:
 
 
 def _progress_lines(label: str, unit: str) -> Advance:
-    start = last = time.perf_counter()
+    last = time.perf_counter()
+    first: tuple[float, float] | None = None
 
     def advance(done: float, total: float, note: str) -> None:
-        nonlocal last
+        nonlocal first, last
         now = time.perf_counter()
-        if now - last < _SECONDS_BETWEEN_LINES or not done:
+        # What is done at the first report also took the time to compile, and so says nothing of the rate.
+        first = first or ((now, done) if done else None)
+        if now - last < _SECONDS_BETWEEN_LINES or first is None:
             return
         last = now
-        remaining = format_duration((now - start) * (total - done) / done)
-        rate = format_rate(done, now - start, unit)
-        log_info(", ".join(filter(None, (f"{label} {done / total:.0%}", rate, f"{remaining} left", note))))
+        seconds, newly_done = now - first[0], done - first[1]
+        remaining = f"{format_duration(seconds * (total - done) / newly_done)} left" if newly_done > 0 else ""
+        rate = format_rate(newly_done, seconds, unit)
+        log_info(", ".join(filter(None, (f"{label} {done / total:.0%}", rate, remaining, note))))
 
     return advance
 
