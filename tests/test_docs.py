@@ -41,7 +41,7 @@ FENCE = re.compile(
 )
 LANGUAGES = {"python", "console", "text", "toml", "json"}
 # How far a run has come is only printed where it takes long, and that it compiles only on a machine that has not yet.
-PROGRESS = re.compile(r"^efge: (\w+ \d+%, .* left\b|compiling ).*\n", re.M)
+PROGRESS = re.compile(r"^efge: (\w+ \d+%|compiling ).*\n", re.M)
 # What only changes the reader's machine is not run.
 NOT_RUN = ("pip", "make", "export")
 
@@ -231,3 +231,27 @@ def test_pages_do_not_mention_the_machine_that_they_were_written_on():
         if path.is_file() and path.suffix != ".png":
             text = path.read_text("utf-8")
             assert not told.search(text), f"{path.name}: {told.search(text)}"
+
+
+def test_the_page_of_formats_lists_names_of_columns_that_are_recognized(tmp_path):
+    text = (DOCS / "formats.md").read_text("utf-8")
+    pairs, weights = re.search(r"recognized by their names.*?nodes as (.*?); weights\s+as (.*?)\.", text, re.S).groups()
+    names = re.findall(r"`(\w+)` and\s+`(\w+)`", pairs)
+    assert len(names) >= 6
+    for source, target in names:
+        for weight in re.findall(r"`(\w+)`", weights):
+            (tmp_path / "edges.csv").write_text(f"day,{weight},{target},{source}\n1,2.5,ann,bob\n")
+            graph = efge.read_graph(tmp_path / "edges.csv", directed=True)
+            row, column = graph.to_scipy().nonzero()
+            assert (graph.names[row], graph.names[column], graph.weights) == ("bob", "ann", 2.5)
+    (tmp_path / "edges.csv").write_text("a,b,strength\nann,bob,2.5\n")
+    with pytest.warns(UserWarning, match="the column 'strength' is ignored"):
+        assert not efge.read_graph(tmp_path / "edges.csv").is_weighted
+
+
+def test_the_advice_for_directions_follows_them():
+    row = next(
+        line for line in (DOCS / "choosing.md").read_text("utf-8").splitlines() if "| directions matter |" in line
+    )
+    model = eval(re.search(r"`(EFGE\(.*?\))`", row).group(1), {"EFGE": efge.EFGE})
+    assert (model.follow_directions, model.propagate) == (True, None)

@@ -481,6 +481,7 @@ def test_info_describes_vectors(folder):
     efge.Embedding(random).save(folder / "v.npz")
     done = json.loads(run("info", "v.npz", "--json", cwd=folder).stdout)
     assert (done["nodes"], done["dimensions"], done["zero vectors"]) == (60, 4, 1)
+    assert list(done) == ["nodes", "dimensions", "zero vectors", "mean cosine", "effective rank"]
     assert abs(done["mean cosine"]) < 0.1
     assert 3 < done["effective rank"] < 5
     assert "parallel" not in run("info", "v.npz", cwd=folder).stdout
@@ -593,6 +594,17 @@ def test_without_a_terminal_progress_is_an_occasional_line(monkeypatch, capsys):
         "efge: training 40%, 2.0 Mpairs/s, 30 s left, log-likelihood -2.0",
         "efge: training 80%, 2.0 Mpairs/s, 10 s left, log-likelihood -2.0",
     ]
+
+
+def test_the_first_report_says_no_rate_because_compilation_is_in_it(monkeypatch, capsys):
+    monkeypatch.setattr(console, "VERBOSITY", console.Verbosity())
+    clock = iter([0.0, 25.0, 36.0])
+    monkeypatch.setattr(console.time, "perf_counter", lambda: next(clock))
+    advance = console._progress_lines("training", "pairs")
+    for done in (5e6, 60e6):
+        advance(done, 100e6, "")
+    lines = ["efge: training 5%", "efge: training 60%, 5.0 Mpairs/s, 8 s left"]
+    assert capsys.readouterr().err.splitlines() == lines
 
 
 def test_the_command_line_runs_as_a_program(folder):

@@ -54,6 +54,19 @@ def test_lost_counts_of_duplicates_are_told_with_the_option_that_keeps_them(writ
     assert "weights 1 to 2" in counted
 
 
+@pytest.mark.parametrize(
+    ("edges", "reason"),
+    [
+        (20, "fewer than 300 edges"),
+        (400, "too few edges can exchange their ends, as in trees, rings and complete graphs"),
+    ],
+)
+def test_a_predictability_that_cannot_be_told_has_its_reason(write, edges, reason):
+    path = write("e.csv", "".join(f"{i},{i // 2}\n" for i in range(1, edges + 1)))
+    assert f"predictability unknown: {reason}" in lines_of(run("info", path))
+    assert json.loads(run("info", path, "--json").stdout)["predictability"] is None
+
+
 def test_a_bipartite_graph_has_two_sides(write):
     path = write("e.csv", "".join(f"u{i},i{i % 4}\n" for i in range(15)))
     assert "bipartite 15 + 4" in lines_of(run("info", path))

@@ -165,6 +165,13 @@ def test_a_name_in_another_case_is_suggested_in_large_embeddings_too(size):
         embedding["node 7 "]
 
 
+@pytest.mark.parametrize("name", [7, "7", "00007"])
+def test_a_number_is_completed_by_the_zeros_before_it(name):
+    with pytest.raises(KeyError, match="; similar names: '0007'") as caught:
+        Embedding(np.eye(3), ["0007", "0017", "0070"])[name]
+    assert caught.value.args[0].endswith("'0007'")
+
+
 def test_a_name_without_its_kind_is_completed():
     with pytest.raises(KeyError, match=r"no node named 7 .*similar names: 'user:7', 'item:7'"):
         Embedding(np.eye(3), ["user:7", "item:7", "user:17"])[7]

@@ -223,6 +223,7 @@ def refusals(embedding):
         (lambda: apart.modularity([("a", "z")]), "no node named 'z' among 2 nodes"),
         (lambda: apart.modularity(efge.as_graph([], nodes=["a", "b"])), "modularity needs a graph with edges"),
         (lambda: communities("graph"), "communities needs an Embedding or a fitted estimator"),
+        (lambda: communities(nx.path_graph(3)), "; fit a model first, and pass it, as efge.communities"),
         (lambda: communities(BigClam()), "communities needs an Embedding or a fitted estimator"),
         (lambda: communities(embedding, n_communities=0), "n_communities must be a positive integer; got 0"),
         (

@@ -270,3 +270,9 @@ def test_of_one_pair_hardly_anything_exceeds_noise():
 def test_models_with_names_of_their_own_are_estimators_too(wrong):
     with pytest.raises(efge.EvaluationError, match="link prediction fits models to a part of the edges"):
         link_prediction([(0, 1), (1, 2), (2, 0)], {"mine": wrong})
+
+
+def test_a_note_says_that_few_hidden_edges_tell_little():
+    notes = [efge.link_prediction(nx.grid_2d_graph(2, n), efge.HOPE(dim=2), repeats=1).notes for n in (4, 20)]
+    few = [[note for note in each if "tell much" in note] for each in notes]
+    assert few == [["A split hides too few edges, 3, for scores to tell much."], []]

@@ -11,6 +11,7 @@ import zipfile
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import efge
@@ -278,6 +279,33 @@ def test_ambiguous_columns_are_listed_with_options_that_work_as_typed(write, tex
         warnings.simplefilter("error")
         graph = efge.read_graph(path, **advice)
     assert graph.n_edges == text.count("\n") - (not text.startswith("x"))
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ("sender;receiver;amount;channel;date\n1;2;30;web;May\n2;3;5;app;May\n", ("sender", "receiver")),
+        ("Nach,Von,Betrag,Kanal\n1,2,30,web\n2,3,5,app\n", ("Von", "Nach")),
+        ("day,kunde,partner,sum,note\n1,17,18,30,x\n1,18,19,31,y\n", ("kunde", "partner")),
+    ],
+)
+def test_columns_are_proposed_by_their_names_or_by_what_they_share(write, text, ends):
+    path = write(text)
+    advice = f"choose them, as source={ends[0]!r}, target={ends[1]!r}"
+    rows = [line.split(";" if ";" in text else ",") for line in text.splitlines()]
+    frame = pd.DataFrame(rows[1:], columns=rows[0])
+    for graph in (path, frame, pa.Table.from_pandas(frame), frame.to_dict("records")):
+        with pytest.raises(efge.GraphError, match=advice):
+            efge.as_graph(graph)
+    error = run("info", path).stderr
+    assert (f"--source {ends[0]} --target {ends[1]}" in error, "efge.as_graph" in error) == (True, False)
+
+
+def test_no_columns_are_proposed_where_nothing_tells_them(write):
+    path = write("kunde,partner,amount,channel,region\n1,2,30,web,north\n3,4,50,app,south\n")
+    rule = r"\(kunde, partner, amount, channel, region\); choose them, by source= and target= \(--source and --target\)"
+    with pytest.raises(efge.GraphError, match=rule):
+        efge.read_graph(path)
 
 
 def test_a_score_is_not_taken_for_a_node(write):

@@ -102,6 +102,10 @@ def test_a_directory_or_a_missing_file_is_an_error_that_names_it(tmp_path):
         read_graph(tmp_path / "no.csv")
     with pytest.raises(GraphError, match="no such file"):
         as_graph("no such graph.txt")
+    with pytest.raises(
+        GraphError, match=r"^cora: no such file; if it is a data set, pass efge\.load_dataset\('cora'\)$"
+    ):
+        as_graph("cora")
 
 
 @pytest.mark.parametrize("path", ["a\0b", "x" * 5000, "/dev/null/x"], ids=["nul", "long", "below a file"])

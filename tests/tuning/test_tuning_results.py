@@ -252,6 +252,13 @@ def test_the_fewer_hidden_edges_the_better_a_candidate_must_be_to_beat_chance():
     assert "0.62, and .5 is chance, up to 0.63 for the best of many" in advise([row], None, {}, 0.058)
 
 
+def test_where_too_few_edges_are_hidden_the_graph_is_too_small_to_tell():
+    rows = results_of({1: {(1.0, 0): 0.9}}).rows()
+    advice = advise([rows[0]._replace(scores={"auc": 0.75})], None, {}, 0.3245)
+    assert advice.startswith("The graph is too small to tell: the best AUC is 0.75")
+    assert "1.23" not in advice
+
+
 def test_random_graphs_have_no_winner_and_real_ones_of_the_same_size_do():
     """On one random graph in twenty, chance looks like more."""
     space = {"window": [1, 2, 5, 10], "dim": 8, "walks_per_node": 6, "propagate": [None, "auto"]}

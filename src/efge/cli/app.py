@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 import efge
 from efge.cli.commands import COMMANDS, load_function
-from efge.cli.console import VERBOSITY, Verbosity, log_info
+from efge.cli.console import VERBOSITY, Verbosity, describe_in_shell, log_info
 from efge.errors import did_you_mean
 
 # A message that quotes a hostile file may be as long as that file.
@@ -106,7 +106,7 @@ def run(is_stopped: Callable[[], bool]) -> int:
     gc.set_threshold(100_000, *old_threshold[1:])
     try:
         with warnings.catch_warnings():
-            warnings.showwarning = lambda message, *details: log_info(" ".join(str(message).split()))
+            warnings.showwarning = lambda message, *details: log_info(describe_in_shell(str(message)))
             return _run(is_stopped)
     finally:
         gc.set_threshold(*old_threshold)
@@ -164,5 +164,5 @@ def _invoke(is_stopped: Callable[[], bool]) -> Any:
 def _fail(message: str, error: BaseException) -> int:
     if VERBOSITY.debug:
         traceback.print_exception(error)
-    print(f"efge: {' '.join(message[:_MAX_MESSAGE_LENGTH].split())}", file=sys.stderr)
+    print(f"efge: {describe_in_shell(message[:_MAX_MESSAGE_LENGTH])}", file=sys.stderr)
     return 2

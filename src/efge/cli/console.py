@@ -46,6 +46,17 @@ def log_verbose(text: str) -> None:
         log_info(text)
 
 
+def describe_in_shell(message: str) -> str:
+    """Return a message in one line, without the function that takes what the shell has options for.
+
+    Examples
+    --------
+    >>> describe_in_shell("choose them, as source=0, target=2 (--source 0 --target 2), in efge.as_graph")
+    'choose them, as source=0, target=2 (--source 0 --target 2)'
+    """
+    return re.sub(r"(\([^()]*--[^()]*\)),? (?:in|to) efge\.as_graph", r"\1", " ".join(message.split()))
+
+
 @contextmanager
 def progress(label: str, unit: str) -> Iterator[Advance]:
     """Yield a function that shows progress: as a bar on a terminal, as lines elsewhere."""
@@ -59,17 +70,21 @@ def progress(label: str, unit: str) -> Iterator[Advance]:
 
 
 def _progress_lines(label: str, unit: str) -> Advance:
-    start = last = time.perf_counter()
+    last = time.perf_counter()
+    first: tuple[float, float] | None = None
 
     def advance(done: float, total: float, note: str) -> None:
-        nonlocal last
+        nonlocal first, last
         now = time.perf_counter()
-        if now - last < _SECONDS_BETWEEN_LINES or not done:
+        # What is done at the first report also took the time to compile, and so says nothing of the rate.
+        first = first or ((now, done) if done else None)
+        if now - last < _SECONDS_BETWEEN_LINES or first is None:
             return
         last = now
-        remaining = format_duration((now - start) * (total - done) / done)
-        rate = format_rate(done, now - start, unit)
-        log_info(", ".join(filter(None, (f"{label} {done / total:.0%}", rate, f"{remaining} left", note))))
+        seconds, newly_done = now - first[0], done - first[1]
+        remaining = f"{format_duration(seconds * (total - done) / newly_done)} left" if newly_done > 0 else ""
+        rate = format_rate(newly_done, seconds, unit)
+        log_info(", ".join(filter(None, (f"{label} {done / total:.0%}", rate, remaining, note))))
 
     return advance
 

@@ -11,7 +11,7 @@ import typer
 
 import efge
 from efge.cli import runs
-from efge.cli.console import format_bytes, format_duration
+from efge.cli.console import describe_in_shell, format_bytes, format_duration
 from efge.cli.options import READING_OPTIONS, FamilyOptions, JsonFlag, select_options, with_options
 from efge.system import available_threads
 
@@ -56,6 +56,7 @@ def info(
     """
     from efge.embedding.formats import holds_vectors
     from efge.graph.conversion import ReadingRecord
+    from efge.graph.predictability import explain_unknown
     from efge.models.files import is_model
 
     reading = select_options(options, READING_OPTIONS)
@@ -73,7 +74,7 @@ def info(
         network = runs.read_graph(graph, reading, record)
     statistics = _graph_statistics(network) | _reading_statistics(network, record, reading)
     peak_bytes, seconds = efge.estimate_memory(network, efge.EFGE(dim=dim)).peak, _estimate_seconds(network, dim)
-    suspicions = [" ".join(str(warning.message).split()) for warning in caught] + _find_suspicions(network, record)
+    suspicions = [describe_in_shell(str(warning.message)) for warning in caught] + _find_suspicions(network, record)
     if as_json:
         estimates = {"embed bytes": peak_bytes, "embed seconds": round(seconds, 1)}
         print(json.dumps(statistics | estimates | {"guessed": record.guesses, "warnings": suspicions}))
@@ -82,6 +83,8 @@ def info(
     if duplicates and not network.is_weighted:
         hint = "add --count-duplicates to weigh edges by how often they are listed"
         statistics["merged duplicates"] = f"{duplicates:,}; {hint}"
+    if statistics["predictability"] is None:
+        statistics["predictability"] = f"unknown: {explain_unknown(network)}"
     _print_statistics(statistics)
     print(f"{'embed takes':18} about {format_bytes(peak_bytes)} and {format_duration(seconds)} at {dim} dimensions")
     for name, text in record.guesses.items():
@@ -123,17 +126,17 @@ def _graph_statistics(graph: Graph) -> dict[str, Any]:
         "smallest degree": int(degrees.min()) if len(degrees) else 0,
         "mean degree": round(float(degrees.mean()), 2) if len(degrees) else 0.0,
         "largest degree": int(degrees.max(initial=0)),
-        **_predictability(graph),
+        "predictability": _predictability(graph),
         "fingerprint": graph.fingerprint(),
     }
 
 
-def _predictability(graph: Graph) -> dict[str, float]:
-    """Return whether links follow from others; nothing where it cannot be told."""
+def _predictability(graph: Graph) -> float | None:
+    """Return whether links follow from others; None where it cannot be told."""
     from efge.graph.predictability import measure_predictability
 
     figure = measure_predictability(graph)
-    return {} if figure is None else {"predictability": round(figure, 3)}
+    return None if figure is None else round(figure, 3)
 
 
 def _find_suspicions(graph: Graph, record: ReadingRecord) -> list[str]:

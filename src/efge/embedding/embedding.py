@@ -179,8 +179,10 @@ class Embedding(Conversions):
             return ""
         known = {str(other).strip().lower(): other for other in self.names.tolist()}
         text = str(name)[:100].strip().lower()
-        # With two kinds of nodes, 7 is named user:7.
+        # With two kinds of nodes, 7 is named user:7; numbers of fixed width are named as 0007.
         close = [text] if text in known else [other for other in known if other.endswith(f":{text}")][:3]
+        if not close and text.isdecimal():
+            close = [other for other in known if other.isdecimal() and other.lstrip("0") == text.lstrip("0")][:3]
         if not close and len(self) <= _MAX_SUGGESTED_FROM:
             close = get_close_matches(text, known, n=3)
         if not close and len(text) >= _MIN_BEGINNING:

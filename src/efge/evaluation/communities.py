@@ -338,7 +338,8 @@ def communities(
         raise TypeError(f"threshold is a number, or None to choose it by the graph; got {threshold!r}")
     embedding = source if isinstance(source, Embedding) else getattr(source, "embedding_", None)
     if embedding is None:
-        raise ValueError(f"communities needs an Embedding or a fitted estimator; got {source!r}")
+        hint = "fit a model first, and pass it, as efge.communities(efge.EFGE().fit(graph))"
+        raise ValueError(f"communities needs an Embedding or a fitted estimator; got {source!r}; {hint}")
     if overlapping is None:
         overlapping = hasattr(source, "threshold_") or _is_nonnegative_efge(source)
     if overlapping:

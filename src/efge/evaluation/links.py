@@ -55,6 +55,8 @@ _BELOW_CHANCE = dict.fromkeys(FEATURES, _NO_TRANSFER) | {
 _BY_COMMON_NEIGHBORS = ("common-neighbors", "jaccard", "adamic-adar", "resource-allocation")
 # A difference of fewer standard errors is noise.
 _NOISE = 2.0
+# With fewer hidden edges than this in a split, a note says that scores tell little.
+_FEW_EDGES = 5
 # Number of pairs whose vectors are in memory at once, where no classifier needs all of them.
 _CHUNK = 1 << 16
 
@@ -167,6 +169,9 @@ def link_prediction(  # noqa: PLR0913
     raw = {case: {name: np.array([one[name] for one in each]) for name in each[0]} for case, each in results.items()}
     notes = dict.fromkeys(note for split in splits for note in split.notes)
     pairs = sum(min(len(split.test_edges), len(split.test_non_edges)) for split in splits)
+    few = min(len(split.test_edges) for split in splits)
+    if few < _FEW_EDGES:
+        notes[f"A split hides too few edges, {few}, for scores to tell much."] = None
     about = (*_notes_below_chance(raw), *_notes_at_chance(raw), *_notes_on_heuristics(raw, pairs))
     return LinkScores(("method", "features"), raw, (*notes, *_notes_on_blind(blind), *about))
 

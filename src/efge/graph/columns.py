@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 from efge.errors import GraphError, did_you_mean, warn_user
@@ -15,6 +15,12 @@ _PAIRS = [
     ("source", "target"), ("src", "dst"), ("from", "to"), ("node1", "node2"), ("node_1", "node_2"),
     ("id1", "id2"), ("id_1", "id_2"), ("fromnodeid", "tonodeid"), ("subject", "object"), ("head", "tail"),
     ("user", "item"), ("user_id", "item_id"), ("userid", "itemid"),
+]  # fmt: skip
+# Further names, or parts of names, for the two ends of an edge: they are proposed, but not read unasked.
+_LIKELY_PAIRS = [
+    *_PAIRS, ("sender", "receiver"), ("sender", "recipient"), ("caller", "callee"), ("origin", "destination"),
+    ("follower", "followee"), ("citing", "cited"), ("buyer", "seller"), ("parent", "child"), ("first", "second"),
+    ("start", "end"), ("von", "nach"), ("quelle", "ziel"), ("absender", "empfänger"),
 ]  # fmt: skip
 _WEIGHTS = ("weight", "weights", "w", "value", "count")
 # Attributes of edges that number them, and are no weights.
@@ -33,6 +39,7 @@ class Head(NamedTuple):
 
     names: Sequence[Any] = ()
     values: Sequence[Any] = ()  # the first row
+    sample: Sequence[Sequence[Any]] = ()  # some of the first rows
 
     def is_number(self, column: int) -> bool:
         """Whether the first row has a number in this column."""
@@ -139,7 +146,7 @@ def explain_ambiguity(head: Head, width: int) -> str:
 
     Functions that take any graph, such as ``fit``, have no such options; :func:`efge.as_graph` has.
     """
-    return f"{count_columns(head.names, width)}; choose them, as {suggest_columns(head, width)}, in efge.as_graph"
+    return f"{count_columns(head.names, width)}; choose them, {suggest_columns(head, width)}, in efge.as_graph"
 
 
 def count_columns(names: Sequence[Any], width: int) -> str:
@@ -149,34 +156,62 @@ def count_columns(names: Sequence[Any], width: int) -> str:
 
 
 def suggest_columns(head: Head, width: int) -> str:
-    """Return options that choose the likely columns, in Python and in the shell."""
-    source, target = _likely_ends(head, width)
+    """Return options that choose the likely columns, in Python and in the shell; without values if none are likely."""
+    ends = _likely_ends(head, width)
+    if ends is None:
+        return "by source= and target= (--source and --target)"
+    source, target = ends
     no_weights = [i for i, name in enumerate(_lower(head.names)) if name in (*_IDENTIFIERS, *_ROW_NUMBERS)]
     weights = [i for i in range(width) if i not in (source, target, *no_weights) and head.is_positive(i)]
     chosen = {"source": source, "target": target} | ({"weight": weights[0]} if len(weights) == 1 else {})
     values = {option: head.names[i] if head.names else i for option, i in chosen.items()}
     python = ", ".join(f"{option}={value!r}" for option, value in values.items())
     shell = " ".join(f"--{option} {_quote(str(value))}" for option, value in values.items())
-    return f"{python} ({shell})"
+    return f"as {python} ({shell})"
 
 
 def _quote(text: str) -> str:
     return text if re.fullmatch(r"[\w.:@%+/-]+", text, re.ASCII) and os.sep == "/" else f'"{text}"'
 
 
-def _likely_ends(head: Head, width: int) -> tuple[int, int]:
-    """Return columns with matching names, such as proteinA and proteinB; otherwise the first two without numbers."""
-    names = [str(name).lower() for name in _lower(head.names)]
-    for first, second in combinations(range(len(names)), 2):
-        a, b = names[first], names[second]
-        if any(s in a and a.replace(s, t) == b for s, t in _PAIRS):
-            return first, second
-        if len(a) == len(b) > 1 and a[:-1] == b[:-1] and a[-1:] + b[-1:] in ("ab", "12", "01", "xy", "uv", "ij"):
-            return first, second
-    columns = [i for i in range(width) if not names or names[i] not in (*_WEIGHTS, *_ROW_NUMBERS)]
+def _likely_ends(head: Head, width: int) -> tuple[int, int] | None:
+    """Return columns with matching names, such as proteinA and proteinB, or with the same values, or all that remain.
+
+    Without names of columns, the first two without numbers may be nodes.
+    """
+    names = [str(name).lower() for name in head.names]
+    no_ends = (*_WEIGHTS, *_ROW_NUMBERS)
+    columns = [i for i in range(width) if not names or names[i] not in no_ends]
+    ends = _matching_names(names) or _sharing_columns(head, columns)
+    if ends is not None:
+        return ends
+    if width == 2:
+        return 0, 1
+    if names:
+        columns = [i for i in columns if names[i] not in _IDENTIFIERS]
+        return (columns[0], columns[1]) if len(columns) == 2 else None
     words = [column for column in columns if not head.is_number(column)] if head.values else []
-    chosen = words if len(words) >= 2 else columns if len(columns) >= 2 else range(width)
+    chosen = words if len(words) >= 2 else columns
     return chosen[0], chosen[1]
+
+
+def _matching_names(names: Sequence[str]) -> tuple[int, int] | None:
+    for first, second in permutations(range(len(names)), 2):
+        a, b = names[first], names[second]
+        if any(s in a and a.replace(s, t) == b for s, t in _LIKELY_PAIRS):
+            return first, second
+        if len(a) == len(b) > 0 and a[:-1] == b[:-1] and a[-1:] + b[-1:] in ("ab", "12", "01", "xy", "uv", "ij"):
+            return first, second
+    return None
+
+
+def _sharing_columns(head: Head, columns: Sequence[int]) -> tuple[int, int] | None:
+    """Return the two columns that share the most values in the sampled rows; None if that is no or several pairs."""
+    values = {column: {str(row[column]) for row in head.sample if column < len(row)} - {""} for column in columns}
+    shared = {(a, b): len(values[a] & values[b]) for a, b in combinations(columns, 2)}
+    largest = max(shared.values(), default=0)
+    best = [pair for pair, count in shared.items() if count == largest > 0]
+    return best[0] if len(best) == 1 else None
 
 
 def warn_unread(place: str, names: Sequence[Any], kind: str = "column") -> None:

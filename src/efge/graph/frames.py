@@ -38,6 +38,9 @@ from efge.graph.names import normalize_name
 # Keys of the edges in node-link data, and of the names of its nodes.
 _LINKS, _NODE_NAMES = ("links", "edges"), ("name", "label", "key")
 
+# Rows by which columns are proposed.
+_SAMPLED_ROWS = 200
+
 
 def from_frame(x: Any, options: ConversionOptions) -> Graph:
     """Convert a pandas or Polars data frame or an Arrow table: each row is an edge, or a row of a matrix."""
@@ -53,7 +56,7 @@ def from_frame(x: Any, options: ConversionOptions) -> Graph:
         _refuse_numbered(find_numbered(x, names))
     # Columns that are only numbered have no names.
     labels = [] if names == list(range(len(names))) else names
-    choice = _choose(labels, _first_row(x), len(names), options)
+    choice = _choose(labels, _first_rows(x), len(names), options)
     weights = None if choice[2] is None else _column(x, names[choice[2]], choice[2])
     source, target = (_column(x, names[number], number) for number in choice[:2])
     return from_columns(source, target, weights, options)
@@ -111,10 +114,12 @@ def _from_biadjacency(x: Any, names: list[Any], options: ConversionOptions) -> G
     return from_biadjacency(ends, weights if weighted else None, node_names, len(table.rows), options)
 
 
-def _choose(names: list[Any], values: list[Any], width: int, options: ConversionOptions) -> tuple[int, int, int | None]:
-    """Choose columns, point out numbers that are not read, and record what was chosen."""
+def _choose(
+    names: list[Any], rows: Sequence[Sequence[Any]], width: int, options: ConversionOptions
+) -> tuple[int, int, int | None]:
+    """Choose columns by their names and the first rows, point out numbers that are not read, and record the choice."""
     refuse_names(options)
-    source, target, weight, unread = options.columns.choose(Head(names, values), width)
+    source, target, weight, unread = options.columns.choose(Head(names, rows[0] if rows else (), rows), width)
     warn_unread("", unread)
     options.record.columns = (names[source], names[target]) if names else None
     if options.columns.source is None and names:
@@ -162,12 +167,14 @@ def _is_adjacency(rows: list[Any], columns: list[Any], may_be_matrix: bool) -> b
     return False
 
 
-def _first_row(x: Any) -> list[Any]:
-    if not len(x):
-        return []
+def _first_rows(x: Any) -> list[Sequence[Any]]:
     if hasattr(x, "iloc"):
-        return [x.iloc[0, number] for number in range(x.shape[1])]
-    return list(x.row(0)) if hasattr(x, "row") else [column[0].as_py() for column in x.columns]
+        columns = [x.iloc[:_SAMPLED_ROWS, number] for number in range(x.shape[1])]
+    elif hasattr(x, "row"):
+        return list(x.head(_SAMPLED_ROWS).rows())
+    else:
+        columns = [column.slice(0, _SAMPLED_ROWS).to_pylist() for column in x.columns]
+    return list(zip(*columns, strict=True))
 
 
 def _column(x: Any, name: Any, number: int) -> npt.NDArray[Any]:
@@ -216,7 +223,8 @@ def _from_lists(columns: Mapping[Any, Sequence[Any]], options: ConversionOptions
     names, lists = list(columns), [list(values) for values in columns.values()]
     if len(set(map(len, lists))) > 1:
         raise GraphError(f"columns have the same length; got {', '.join(f'{k}: {len(columns[k])}' for k in columns)}")
-    source, target, weight = _choose(names, [values[0] for values in lists if values], len(names), options)
+    rows = list(zip(*(values[:_SAMPLED_ROWS] for values in lists), strict=True))
+    source, target, weight = _choose(names, rows, len(names), options)
     weights = None if weight is None else _as_objects(lists[weight])
     return from_columns(_as_objects(lists[source]), _as_objects(lists[target]), weights, options)
 

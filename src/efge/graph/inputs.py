@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from efge.errors import GraphError, check_types, did_you_mean, warn_user
@@ -118,6 +119,7 @@ def as_graph(  # noqa: PLR0913
         if not is_file:
             raise TypeError(f"{name} is an option for files, see efge.read_graph; got {type_name(x)}")
     if is_file:
+        _refuse_missing_word(x)
         return read_graph(
             x,
             directed=directed,
@@ -148,6 +150,12 @@ def as_graph(  # noqa: PLR0913
     if missing is not None:
         warn_user(missing)
     return graph
+
+
+def _refuse_missing_word(path: str | os.PathLike[str]) -> None:
+    """Raise a GraphError if no file has this name, which is a single word, and so may be that of a data set."""
+    if isinstance(path, str) and path.isalnum() and not Path(path).exists():
+        raise GraphError(f"{path}: no such file; if it is a data set, pass efge.load_dataset({path!r})")
 
 
 def as_graph_like(x: Any, known: Names) -> Graph:

@@ -91,6 +91,22 @@ def measure_predictability(graph: Graph, threads: int | None = None) -> float | 
     return _KNOWN[graph]
 
 
+def explain_unknown(graph: Graph) -> str:
+    """Say why the predictability of a graph cannot be told.
+
+    Examples
+    --------
+    >>> from efge.graph.inputs import as_graph
+    >>> explain_unknown(as_graph([("ann", "bob")]))
+    'fewer than 300 edges'
+    """
+    if graph._file is not None:
+        return "the graph is on disk"
+    if graph.n_edges < _MIN_EDGES:
+        return f"fewer than {_MIN_EDGES} edges"
+    return "too few edges can exchange their ends, as in trees, rings and complete graphs"
+
+
 def describe_randomness(predictability: float | None) -> str | None:
     """Say what it means if links look random; None if they do not, or if it cannot be told.
 

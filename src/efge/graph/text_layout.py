@@ -26,6 +26,9 @@ _SEPARATORS = {WHITESPACE: "white space", ord("\t"): "tab", ord(","): "comma", o
 # What may stand between the two nodes of an edge.
 _ARROWS = ("->", "-->", "=>", "<->", "--", "-", "→")
 
+# The beginning of a file by which columns are proposed.
+_SAMPLED_BYTES, _SAMPLED_ROWS = 1 << 16, 200
+
 # How texts begin that are graphs, but no tables, and how to read them.
 _OTHER_FORMATS = {
     r"<[^>]*>?[^\0]{0,2000}<graphml\b|<graphml\b": "GraphML, so pass format='graphml' (--format graphml)",
@@ -174,9 +177,11 @@ def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, colu
         and columns.source is None
         and not (header and pair_by_name(first))
     ):
-        raise GraphError(f"{place}: {_explain_fields(first, second, header, text_format.header)}")
+        rows = _sample_rows(sample, delimiter)
+        raise GraphError(f"{place}: {_explain_fields(first, second, rows, header, text_format.header)}")
     try:
-        choice = columns.choose(Head(first if header else (), second if header else first), len(first))
+        rows = _sample_rows(sample, delimiter) if len(first) == 3 else []
+        choice = columns.choose(Head(first if header else (), second if header else first, rows), len(first))
     except GraphError as error:
         raise GraphError(f"{place}: {error}") from None
     if header:
@@ -184,7 +189,15 @@ def detect_layout(head: list[Line], sample: bytes, text_format: TextFormat, colu
     return Layout(delimiter, len(first), header, *choice[:3])
 
 
-def _explain_fields(first: list[str], second: list[str], header: bool, requested: bool | None) -> str:
+def _sample_rows(sample: bytes, delimiter: int) -> list[list[str]]:
+    """Return the fields of the first lines, except the very first, roughly split: they only support a proposal."""
+    lines = sample[:_SAMPLED_BYTES].decode("utf-8", "replace").splitlines()[1:_SAMPLED_ROWS]
+    return [line.split(None if delimiter == WHITESPACE else chr(delimiter)) for line in lines]
+
+
+def _explain_fields(
+    first: list[str], second: list[str], rows: list[list[str]], header: bool, requested: bool | None
+) -> str:
     """Explain that a line has too many fields, and which options would choose among them."""
     named = [field.strip() for field in first]
     if named[-1] == "." and named[1].startswith("<"):
@@ -194,17 +207,19 @@ def _explain_fields(first: list[str], second: list[str], header: bool, requested
         return f"{what}; pass pandas.read_csv(file, index_col=0) to efge.as_graph, or write it as a list of edges"
     kinds = "if rows and columns are two kinds of nodes, pass pandas.read_csv(file, index_col=0) to efge.as_graph, with"
     if header and not is_number(second[0]) and all(map(is_number, second[1:])):
-        return f"{explain_ambiguity(Head(named, second), len(first))}; {kinds} bipartite=True"
+        return f"{explain_ambiguity(Head(named, second, rows), len(first))}; {kinds} bipartite=True"
     if _is_pivot(first, second):
-        choices = f"if the first line is an edge, choose columns, as {suggest_columns(Head((), first), len(first))}"
+        choices = f"if the first line is an edge, choose columns, {suggest_columns(Head((), first), len(first))}"
         return f"{count_columns(named, len(first))}; {kinds} bipartite=True; {choices}"
     hint = _explain_content(first)
     if hint:
         return f"an edge has two node names and at most a weight; got {len(first)} fields{hint}"
     if header or requested is not None or any(map(is_number, first)):
-        return explain_ambiguity(Head(named if header else (), second if header else first), len(first))
-    by_number, by_name = (suggest_columns(head, len(first)) for head in (Head((), first), Head(named, second)))
-    choices = f"choose them, as {by_number}; or, if the first line names the columns, as {by_name}, in efge.as_graph"
+        return explain_ambiguity(Head(named if header else (), second if header else first, rows), len(first))
+    by_number, by_name = (
+        suggest_columns(head, len(first)) for head in (Head((), first, rows), Head(named, second, rows))
+    )
+    choices = f"choose them, {by_number}; or, if the first line names the columns, {by_name}, in efge.as_graph"
     return f"{count_columns(named, len(first))}; {choices}"
 
 

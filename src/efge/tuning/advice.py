@@ -50,6 +50,11 @@ def describe_chance(rows: Sequence[Row], deviation: float) -> str | None:
     area, threshold = rows[0].scores.get("auc", math.inf), max(RANDOM, 0.5 + _BEST_BY_CHANCE * deviation)
     if area >= threshold:
         return None
+    if threshold > 1:
+        return (
+            f"The graph is too small to tell: the best AUC is {area:.2f}, and with so few hidden edges, chance alone"
+            " may give any. No choice can be made by them."
+        )
     return (
         f"No candidate beats chance: the best AUC is {area:.2f}, and .5 is chance, up to {threshold:.2f} for the best"
         " of many. Links look random, or too few are left to learn from, so that no choice can be made by them;"
