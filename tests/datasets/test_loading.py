@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -122,10 +121,14 @@ def interrupting_answer(content):
         # Python ignores an interrupt that comes within a finalizer; then another one follows.
         for _ in range(3):
             signal.pthread_kill(threading.main_thread().ident, signal.SIGINT)
-            with suppress(TimeoutError):
+            try:
                 # The end of the connection, which is closed once the interrupt has been noticed.
                 request.connection.recv(1)
-                return
+            except TimeoutError:
+                continue
+            except ConnectionResetError:
+                pass
+            return
 
     return answer
 

@@ -22,6 +22,8 @@ _LIKELY_PAIRS = [
     ("follower", "followee"), ("citing", "cited"), ("buyer", "seller"), ("parent", "child"), ("first", "second"),
     ("start", "end"), ("von", "nach"), ("quelle", "ziel"), ("absender", "empfänger"),
 ]  # fmt: skip
+# The first columns, all pairs of which are compared: a line may have a million of them.
+_MAX_COMPARED = 50
 _WEIGHTS = ("weight", "weights", "w", "value", "count")
 # Attributes of edges that number them, and are no weights.
 _IDENTIFIERS = ("id", "key", "label", "index")
@@ -182,7 +184,7 @@ def _likely_ends(head: Head, width: int) -> tuple[int, int] | None:
     names = [str(name).lower() for name in head.names]
     no_ends = (*_WEIGHTS, *_ROW_NUMBERS)
     columns = [i for i in range(width) if not names or names[i] not in no_ends]
-    ends = _matching_names(names) or _sharing_columns(head, columns)
+    ends = _matching_names(names[:_MAX_COMPARED]) or _sharing_columns(head, columns[:_MAX_COMPARED])
     if ends is not None:
         return ends
     if width == 2:
