@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -182,12 +181,11 @@ class WalkEmbedder(NodeEmbedder):
     def _warn_if_short(self, mean_length: float) -> None:
         """Warn if walks on a directed graph end long before they are complete, and teach little."""
         if mean_length < self.walk_length / 2:
-            warnings.warn(
+            warn_user(
                 f"{self!r}: walks follow the directions of edges, and end after {mean_length:.1f} of {self.walk_length}"
                 " nodes on average, where a node has no out-edges; vectors are usually better if edges lead both ways:"
                 " pass graph.to_undirected(), or read the graph with directed=False (--undirected)",
                 QualityWarning,
-                stacklevel=3,
             )
 
     def _filter(self, walks: Walks, storage: TableStorage) -> None:
